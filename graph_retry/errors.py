@@ -50,8 +50,8 @@ class GraphRetryError(EscapedText):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    The error holds data instead of the original exception. Graph state saves this data, so hooks
-    get the same error again after a crash.
+    The error holds data, which graph state saves, instead of the original exception. So hooks get
+    the same error again after a crash.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….
@@ -129,17 +129,17 @@ class InterventionRequired(GraphRetryError):
 class PauseSwallowed(GraphRetryError):
     """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
-    For example, `except Exception` catches the interrupt, and a `finally:` block delays it. If the
-    node then makes another call in the same context, or an equal call, that call raises the error.
-    Otherwise, the error is raised by a call of a later node, or at the end of the run.
+    For example, `except Exception` catches the interrupt, and a `finally:` block delays it. The
+    error is raised by the node's next call in the same context, by an equal call, by a call of a
+    later node, or at the end of the run.
     """
 
 
 class AnswerRefused(GraphRetryError):
     """An answer was refused, and the model was not called. The message gives the reason.
 
-    The thread still waits, and the question is asked again with a new review id. If the same
-    `resume` had other answers, these were applied.
+    The thread still waits, and the question is asked again with a new review id. Other answers of
+    the same `resume` were applied.
 
     review_ids: The ids of the new reviews.
     issues: One entry for each wrong field. `path` is a JSON Pointer into the params or the output
@@ -169,7 +169,7 @@ class AnswerRefused(GraphRetryError):
 
 
 class StaleDecision(GraphRetryError):
-    """The decision is for a review that is no longer open, or was never asked."""
+    """The decision names a review that is closed or never existed."""
 
 
 class ReplayMismatch(GraphRetryError):

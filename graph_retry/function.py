@@ -83,8 +83,8 @@ def retry_llm_call(
 
     Inside a LangGraph node, task, entrypoint or tool, a failure that automation cannot repair
     pauses the run with an interrupt. An answer continues the run. A finished model call never runs
-    again. Outside a graph, hooks and feedback work, but nobody can be asked. If a call outside a
-    graph needs a person, it raises `InterventionRequired`.
+    again. Outside a graph, hooks and feedback work, but a call that needs a person raises
+    `InterventionRequired`.
 
     Args:
         llm_call: A sync function of the params, or a LangChain runnable, that returns text, a
@@ -197,8 +197,7 @@ async def aretry_llm_call(
 async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list[T]:
     """Await several `aretry_llm_call`s of one node, and pause once with all their questions.
 
-    `asyncio.gather` would show only the first question. Each further question would appear only
-    after the answer to the one before.
+    `asyncio.gather` would show only the first question, and each further question after an answer.
 
     Args:
         *calls: Awaitables: calls, agents, or async `@task`s that make calls. All run at the same
@@ -261,9 +260,9 @@ def create_retry_node(
     does not stay in the state. If the state of your graph declares no key that the node writes, the
     node is refused before its first model call. If only `output` is missing, a WARNING says so.
 
-    If the input has the `attempts` of a call that has not ended, the node continues this call. If
-    the input has the `attempts` of an `exhausted` call, the node starts a new call. Studio and
-    `get_graph(xray=1)` show the steps `call`, `repair`, `validate`, `revise` and `review`.
+    If the input has the `attempts` of a call that has not ended, the node continues this call.
+    After an `exhausted` call, the node starts a new call. Studio and `get_graph(xray=1)` show the
+    steps `call`, `repair`, `validate`, `revise` and `review`.
 
     Args:
         llm_call: A function of the params, sync or async, that returns text, a LangChain message,
@@ -296,10 +295,10 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
     """Return the input for a retry node that asks a person about an exhausted call.
 
     For example, a job with `review=False` cannot ask anybody, and collects its failed calls. Later,
-    run a retry node for each failed call, with this input and a new thread. The node must have the
-    same type of params as the failed call. The node opens a review of the last attempt, and does
-    not call the model. If the call has used all its attempts, the review offers no decision that
-    calls the model again. To allow further calls, give the node a higher `max_attempts`.
+    run a retry node for each failed call, in a new thread, with the result of this function as
+    input. The node must have the same type of params. It opens a review of the failed call's last
+    attempt, and does not call the model. If the call has used all its attempts, a reviewer cannot
+    call the model again, unless the node has a higher `max_attempts`.
 
     Args:
         ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.

@@ -1,8 +1,9 @@
 """Read and validate outputs without a call.
 
 - `parse_output` reads a model's text, losslessly or not at all.
-- `build_validator` makes the validator for an `output=`.
-- `SchemaOfParams` and `heuristic` are values for `output=`, and `Format` is one for `format=`.
+- `build_validator` makes a validator, as a call does for its option `output`.
+- `SchemaOfParams` and `heuristic` make validators for the option `output`.
+- `Format` is the protocol of your own answer format, for the option `format`.
 - `describe_type` writes a JSON Schema as a short notation of the type.
 - `describe_format` writes the part of a prompt that tells the model how to answer.
 - `wrap_error` turns an exception into issues.

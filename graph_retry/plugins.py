@@ -1,8 +1,8 @@
 """Tools for writing a plug-in: your own hook, budget, observer, messenger, page or data set.
 
-`graph_retry.hooks`, `observers`, `data` and `desk` use these tools themselves. With the tools, your
-plug-in refuses wrong arguments in the same words as the library. It shortens and quotes texts as
-the library does. You write your code once, for sync and async use.
+`graph_retry.hooks`, `observers`, `data` and `desk` use these tools themselves. So your plug-in
+refuses wrong arguments, and shortens and quotes texts, in the same way as the library. You write
+your code once, for sync and async use.
 
 Example:
     A messenger that refuses a negative number of seconds, and never posts more than one line:

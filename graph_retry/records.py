@@ -367,8 +367,8 @@ class SavedFunction(TypedDict):
 def shown_record(record: Attempt) -> Attempt:
     """Return an attempt's record as users may see it. If `redact` is set, the params are redacted.
 
-    The patches in state hold the original params, because the loop needs them. While an attempt is
-    running, its texts are left out, because they are redacted only at its end.
+    The patches in state hold the original params. A running attempt's texts are left out, because
+    they are redacted only at its end.
     """
     if not record.get("redacted"):
         return record

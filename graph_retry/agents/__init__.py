@@ -67,8 +67,8 @@ _ASK = "Answer again: call the tools with arguments that fit, or give the requir
 def merge_ledgers(ledgers: Ledgers | None, new: Ledgers | None) -> Ledgers:
     """Add ledgers to those in an agent's state. A ledger is the list of all attempts of one call.
 
-    This function is the reducer of the state key `ledgers`, a dict of the ledgers by the id of the
-    call. If another call had the same id before, a number is added to the id, as in `a#2`.
+    This function is the reducer of the state key `ledgers`, a dict of ledgers by call id. If two
+    calls have the same id, the later call's id gets a number, as in `a#2`.
 
     Example:
         >>> merge_ledgers({"a": [{"number": 1}]}, {"a": [{"number": 2}], "b": []})
@@ -85,8 +85,8 @@ class RetryState(AgentState[Any]):
     """The agent's state, with the ledgers of its calls under the key `ledgers`.
 
     `ledgers` is a dict of ledgers (the attempts of one call) by id. The id is that of the model's
-    message, or that of the tool call. A call that succeeded at once, without a review, has no
-    entry. To read the ledgers of all calls, use `graph_retry.threads.attempts_of`.
+    message or of the tool call. A call that succeeded at once, without a review, has no entry.
+    `graph_retry.threads.attempts_of` reads the ledgers of all calls.
 
     attempts: Nothing writes this key. A LangGraph server shows the state of function calls only if
         the graph declares it.
@@ -109,8 +109,8 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     In the list `middleware`, put `RetryMiddleware` after any middleware that changes requests. Put
     it before `ModelRetryMiddleware`, `ToolRetryMiddleware` and `ModelFallbackMiddleware`, so that
-    these act within one attempt. If one of LangChain's own middlewares is in the wrong place,
-    `create_agent` raises a `ValueError`.
+    these act within one attempt. `create_agent` raises a `ValueError` if one of LangChain's own
+    middlewares is in the wrong place.
 
     Example:
         >>> from langchain.agents import create_agent

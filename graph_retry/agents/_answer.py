@@ -1,8 +1,7 @@
 """Check the answer of an agent's model: its tool calls, and its structured response.
 
-Graph state holds an answer as a JSON object with the fields of LangChain's `AIMessage`, such as
-`content` and `tool_calls`. If the agent has a response format, the object also has a
-`structured_response`.
+Graph state holds an answer as a JSON object with the fields of LangChain's `AIMessage`. If the
+agent has a response format, the object also has a `structured_response`.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ def message_of_response(response: ModelResponse[Any], added: Sequence[str] = ())
 def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
     """Copy the answer of a message to its key `parsed`, where a call looks for structured output.
 
-    `added` has the names of tools that inner middleware has added. They are saved with the answer,
-    because a later step validates the answer, perhaps in another process.
+    `added` has the names of tools from inner middleware. They are saved with the answer, because
+    another process may validate it.
     """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}
@@ -128,7 +127,7 @@ class AnswerValidator(Validator):
         return accepted, self._read(given).repairs, []
 
     def _read(self, value: Any) -> _Reading:
-        """Read an answer, and list the issues because of which the agent could not use it."""
+        """Read an answer, and list the issues that keep the agent from using it."""
         answer, issues = self._as_message(value)
         reading = _Reading({key: answer[key] for key in answer if key not in _CALLS}, issues=issues)
         if issues:
@@ -243,7 +242,7 @@ class AnswerValidator(Validator):
         return [] if self._takes_any else [issue("/name", what, "unknown_tool", known)]
 
     def _format_of(self, call: Mapping[str, Any]) -> int | None:
-        """Return the index of the response format for which a tool call is a response, or None."""
+        """Return the index of the response format that a tool call fills, or None."""
         for place, known in enumerate(self._formats):
             if known.is_called(str(call.get("name"))):
                 return place

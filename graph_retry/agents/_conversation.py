@@ -117,8 +117,8 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Add a result to each tool call that has none. The result says that the call was cancelled.
 
-    Such a tool call remains if a person is asked about it, but the user sends a new message instead
-    of an answer. Providers refuse tool calls without a result.
+    Providers refuse tool calls without a result. Such a call remains if the user sends a new
+    message instead of an answer to its question.
     """
     made: list[AnyMessage] = []
     for at, message in enumerate(messages):
@@ -156,8 +156,8 @@ def mended_update(
 ) -> dict[str, Any]:
     """Return the state update that repairs the agent's messages; empty if they need no repair.
 
-    A changed conversation stays in the agent's state if the provider had refused the earlier one,
-    and a person or one of the hooks `mending` made the change. Any other change is for one attempt.
+    A changed conversation stays in the agent's state only if the provider had refused the old
+    conversation. A person, or a hook whose name is in `mending`, must have made the change.
     """
     known: list[AnyMessage] = [*request.state["messages"]]
     mended = answered(known)
@@ -239,6 +239,6 @@ def _applied(
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """Return the id of a message, or its JSON text if it has no id, as a person's message."""
+    """Return the id of a message, or its JSON text if it has no id."""
     known_as = message.get("id")
     return str(known_as) if known_as else json.dumps(message, sort_keys=True, default=str)

@@ -1,8 +1,8 @@
 """Check the order of an agent's middleware around `RetryMiddleware`.
 
 The first middleware in LangChain's list is the outermost. A middleware that changes a request must
-come before `RetryMiddleware`, so that a person sees and edits the final request. A middleware that
-repeats calls, or turns a failure into an answer, must come after it, within one attempt.
+come before `RetryMiddleware`, so that a person sees the final request. A middleware that repeats
+calls, or turns a failure into an answer, must come after `RetryMiddleware`, within one attempt.
 """
 
 from __future__ import annotations
@@ -91,8 +91,9 @@ def misplaced(own_name: str, field: str) -> ValueError:
 def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    LangChain does not tell a middleware what else is in the list. If calls of `create_agent` are
-    nested, the right one is the one whose list contains `own`. Outside of it, the result is empty.
+    LangChain does not tell a middleware what else is in the list. Of nested calls of
+    `create_agent`, the call whose list contains `own` counts. Outside of such a call, the result is
+    empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -33,8 +33,8 @@ _ROLES = {"human": "user", "ai": "assistant"}
 class ModelParams(BaseModel):
     """The parts of an agent's model call that hooks and people may change.
 
-    `messages` are the last messages of the conversation, without the system prompt. If there are
-    earlier messages, `earlier_messages` is their number. The model gets these first, unchanged.
+    `messages` are the last messages of the conversation, without the system prompt.
+    `earlier_messages` is the number of messages before them, which the model gets unchanged.
     """
 
     model_config = ConfigDict(protected_namespaces=())
@@ -76,8 +76,8 @@ class Sending:
     def check(self, sent: Sequence[BaseMessage]) -> None:
         """Compare a model call's request with the request that a person saw, just before the call.
 
-        `sent` has the messages of the model call. Middleware may also call a model for a purpose of
-        its own. Such a call ends in another message, and is not checked.
+        `sent` has the messages of the model call. A middleware's own call of a model ends in
+        another message, and is not checked.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
@@ -194,9 +194,9 @@ def _tool_names(request: ModelRequest[Any]) -> list[str]:
 def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
     """Return a key that identifies a model call of an agent.
 
-    A model call is identified by its place in the conversation, and not by the prompt, which may
-    differ when the node runs again. If middleware makes several calls at one place, each further
-    key has a hash of what differs from the first request at this place.
+    The key is the call's place in the conversation, because the prompt may differ when the node
+    runs again. If middleware makes several calls at one place, each further key has a hash of what
+    differs from the first request at this place.
     """
     place = place_of(request)
     execution = running_task()
@@ -281,7 +281,7 @@ def requested(sending: Sending, params: ModelParams) -> AttemptRequest:
 
 
 def name_of_model(model: BaseChatModel, models: Mapping[str, BaseChatModel]) -> str:
-    """Return the name of a model in params: its key in `models`, or else its provider's name."""
+    """Return the name of a model in params: its key in `models`, or its provider's name."""
     given = next((name for name, known in models.items() if known is model), None)
     own = getattr(model, "model_name", None) or getattr(model, "model", None)
     return given or (own if isinstance(own, str) else type(model).__name__)

@@ -30,7 +30,7 @@ When = bool | Callable[[ToolCallRequest], bool]
 """True if a person must approve each call of a tool, or a function of the call that says so."""
 
 LabelsOf = Callable[[ModelRequest[Any] | ToolCallRequest], Mapping[str, str]]
-"""A function that gets the request of a model or tool call, and returns the labels of the call."""
+"""A function that returns the labels of a call from the request of a model or tool call."""
 
 _ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
 _OF_MODELS = (*_ASKING, "auto_retries", "transient")
@@ -79,8 +79,8 @@ def args_inside(
 ) -> tuple[dict[str, Any], list[Repair], list[Issue]]:
     """Remove a wrapper such as `{"arguments": {…}}` from the arguments of a tool call.
 
-    Return the arguments, the repairs, and issues that name unknown keys. A tool ignores unknown
-    keys and would run with its default values, so these keys are reported.
+    Return the arguments, the repairs, and issues that name unknown keys. A tool would ignore
+    unknown keys and run with its default values.
     """
     checked = Checked()
     if tool is not None:
@@ -123,8 +123,8 @@ class _InStep:
     """A tool that runs with the config of the present attempt instead of the agent's config.
 
     With the agent's config, a second attempt would get the first attempt's answers to an
-    `interrupt` in the tool, and the state of agents that the tool invoked. With its own config,
-    each attempt begins anew. For inner middleware, the object has the class of the tool itself.
+    `interrupt` in the tool, and the state of agents that the tool invoked. For inner middleware,
+    the object has the class of the tool itself.
     """
 
     def __init__(self, tool: Any, args: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 @dataclass
 class _AttemptCall(ToolCallRequest):
-    """The tool request of one attempt. Its tool, or one that replaces it, runs as an `_InStep`.
+    """The tool request of one attempt. Its tool, or a replacement, runs as an `_InStep`.
 
     args: The arguments that a person saw.
     """

@@ -75,8 +75,8 @@ def told_result(
 ) -> Result:
     """Return the result of a tool call, by the tool or a person, as the agent expects it.
 
-    If the executed call differs from the call in the model's message, the result has a note about
-    it. Without the note, the model would repeat its call, or report things that were not done.
+    If the executed call differs from the call in the model's message, the result has a note.
+    Without the note, the model would repeat its call, or report things that were not done.
     """
     # No model reads the result of a tool that ends the run.
     is_read = not getattr(request.tool, "return_direct", False)

@@ -106,8 +106,8 @@ class ToolCalls:
     def staying(self, request: ToolCallRequest, result: Result) -> Result:
         """Return the result of a tool. A handoff beside other tool calls becomes an error.
 
-        A handoff to another agent leaves this agent at once. LangGraph would then drop the results
-        of the other tool calls, and the questions of those that wait for a person.
+        A handoff leaves this agent at once, for another agent. LangGraph would drop the results and
+        the open questions of the other tool calls.
         """
         message = message_calling(request)
         is_alone = message is None or len(message.tool_calls) < 2 or self._is_shared(request)

@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 _paused: ContextVar[str | None] = ContextVar("graph_retry_paused", default=None)
-"""The name of the call that has paused in the current run of a node; None if no call has paused.
+"""The name of the call that has paused in the current run of a node, or None.
 
 LangGraph runs each node in its own context, so each run of a node has its own value.
 """
@@ -69,9 +69,9 @@ def watched_pause(name: str) -> Generator[None, None, None]:
     """Let the interrupt of a call pass, and refuse later calls of a node that catches it.
 
     A call waits for a person by raising LangGraph's `GraphInterrupt`. If user code catches this
-    exception, the node continues by mistake. Its next call then raises `PauseSwallowed`. The error
-    is also logged, because the same user code may catch the error, too. `PauseSwallowed` is an
-    `Exception`, because a LangGraph server never ends a run that raises a `BaseException`.
+    exception, the node continues by mistake, and its next call raises `PauseSwallowed`. The error
+    is also logged, because the user code may catch it, too. `PauseSwallowed` is an `Exception`,
+    because a LangGraph server never ends a run that raises a `BaseException`.
 
     Raises:
         PauseSwallowed: If an earlier call of this run of the node has paused already.
@@ -100,8 +100,9 @@ class Call:
 
     The library makes its own calls with this class: those of `retry_llm_call`, of the models and
     tools of agents, and of reviewed nodes. Inside a LangGraph node, a call that needs a person
-    pauses the run. When the node runs again, the call continues from its saved attempts. These are
-    found by the task, the name and the first params of the call, or by the option `key`.
+    pauses the run. When the node runs again, the call continues from its saved attempts. The
+    attempts are found by the task, the name and the first params of the call, or by the option
+    `key`.
 
     Args:
         llm_call: The function of the params.
@@ -168,8 +169,8 @@ class Call:
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
         """Guard the run of the call's graph.
 
-        The interrupt of a waiting call passes, as in `watched_pause`. If sync code runs a function
-        or checkpointer that is async only, the error names `aretry_llm_call`.
+        The interrupt of a waiting call passes, as in `watched_pause`. An error about async code in
+        a sync run names `aretry_llm_call`.
         """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:

@@ -166,10 +166,7 @@ async def judged_again(
 
 
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
-    """Return the failure of an attempt that was known before its output was read; None if none was.
-
-    The call raised this failure, or the provider announced it, for example by a finish reason.
-    """
+    """Return the failure that was known before the output was read, from the call or the provider."""
     failure, validator = record["failure"], plan.validator
     if not is_returned(record):
         if failure is None:

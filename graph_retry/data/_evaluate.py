@@ -348,10 +348,7 @@ async def _first_done(pending: set[asyncio.Task[None]]) -> set[asyncio.Task[None
 
 
 async def _today(expected: Any, validator: Validator | None) -> Any:
-    """Convert a recorded value with the new validator.
-
-    If it refuses the value, return it unchanged.
-    """
+    """Convert a recorded value with the new validator, unless the validator refuses it."""
     if validator is None:
         return expected
     checked = await validator.acheck(expected)

@@ -168,7 +168,6 @@ def _key(attempt: Attempt) -> tuple[str, str] | int:
     """Return a key that identifies an attempt across ledgers.
 
     The key includes the time, because equal calls outside any thread have equal idempotency keys.
-    If an attempt has no idempotency key and no checkpoint, its key is unique.
     """
     kept_in, number = attempt.get("kept_in"), attempt["number"]
     key = f"{kept_in['checkpoint_id']} {number}" if kept_in else attempt.get("idempotency_key")

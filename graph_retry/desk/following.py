@@ -1,7 +1,7 @@
 """Run a thread with the answers to its reviews, and follow its calls, for page and console.
 
-LangGraph's `RunControl` stops a run after its current step, which is saved. Therefore no call is
-paid twice when the thread continues.
+LangGraph's `RunControl` stops a run after its current step. This step is saved, so no call is paid
+twice when the thread continues.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Live:
 class Running:
     """A run of a thread. `live` has the latest attempt of each running call, by the call's place.
 
-    `is_cancelled` means that a server has cancelled the run. Such a run ends without an error.
-    `cancelling` is a lock that is held during the request to the server.
+    `is_cancelled` means that a server has cancelled the run, which then ends without an error. The
+    lock `cancelling` is held during the request to the server.
     """
 
     began: float = field(default_factory=time.monotonic)

@@ -10,9 +10,7 @@ from graph_retry.plugins import is_array, is_object, pointer_parts
 from graph_retry.reviews import Review
 
 _PLURAL = re.compile(r"(?<=[^siu])(?<!ie)(?<![sxz]e)(?<![cs]he)s$")
-"""The plural ending `s`, if it alone makes the plural: as in `lines`, but not in `boxes` or
-`status`.
-"""
+"""The plural ending `s`, if it alone makes the plural, as in `lines` but not in `boxes`."""
 
 
 def said(value: Any) -> str:
@@ -25,7 +23,8 @@ def said(value: Any) -> str:
 def spoken(path: str, within: Any = None) -> str:
     """Write a JSON Pointer for people, with list items counted from 1.
 
-    A number is the position of a list item, unless the value `within` has the number as a key.
+    A number is the position of a list item, unless `within`, the whole value, has the number as a
+    key.
 
     Example:
         >>> spoken("/lines/4/price"), spoken("/boxes/0"), spoken("/0/a"), spoken("")

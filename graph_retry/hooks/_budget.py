@@ -1,7 +1,7 @@
-"""Limit what automatic attempts may cost. At the limit, a reviewer decides about further attempts.
+"""Limit what automatic attempts may cost. At the limit, a reviewer decides about more attempts.
 
-A `Budget` limits each call separately. It adds up the costs of the call's recorded attempts, so a
-restart loses nothing. A `SharedBudget` limits the total of all calls that share one object.
+A `Budget` limits each call separately. A `SharedBudget` limits the total of all calls that share
+one object.
 """
 
 from __future__ import annotations
@@ -233,13 +233,12 @@ class SharedBudget(Budget):
     Each limit applies to the total of all calls in this process that have this object. Their names,
     nodes, threads and event loops may differ. After a limit is reached, no automatic model call is
     made, not even a first attempt. A call that needs a model call then fails with the kind
-    `permanent`, and a reviewer decides. If reviews are off, the call ends. Each attempt counts
-    once, even if its thread is resumed.
+    `permanent`, and a reviewer decides. If reviews are off, the call ends.
 
-    The total is kept only in memory. After a restart, finished calls are no longer counted, but a
-    resumed call counts its recorded attempts again. Make one object for each batch, because the
-    object keeps the cost of every attempt. If only `failures` is set, the object keeps only the
-    failures since the last success.
+    The total is kept only in memory, and each attempt counts once. After a restart, finished calls
+    no longer count, but a resumed call counts its recorded attempts. Make one object for each
+    batch, because the object keeps the cost of every attempt. If only `failures` is set, the object
+    keeps only the failures since the last success.
 
     failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
         automatic call is made for `cool_down` seconds.

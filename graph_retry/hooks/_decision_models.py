@@ -37,8 +37,7 @@ def decision_gate(
 ) -> Gate:
     """Make a gate for the option `review`: a decision model says which outputs a person reviews.
 
-    The confidence in an output is 1 minus the probability that the model gives to "yes". The
-    recorded attempt contains the confidence.
+    The confidence in an output is 1 minus the probability of "yes". The recorded attempt has it.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It
@@ -80,8 +79,8 @@ def decision_reviewer(
     """Make a reviewer for the option `reviewer`: a decision model approves or rejects.
 
     A person is asked if the model chooses `person`, or if its confidence in its choice is below
-    `above`. A decision model can only choose one of several labels, so it cannot edit params. For
-    edits, use `model_reviewer`.
+    `above`. A decision model can only choose one of several labels. For edits, use
+    `model_reviewer`.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It

@@ -58,8 +58,8 @@ def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
     """Doubt values that do not occur in the input, such as values from an example in the prompt.
 
     Booleans, computed fields, and the values of the schema's enums and constants are not checked.
-    Numbers are compared by value. A date occurs if its year and its day do. Its month is not
-    compared, because it may be written as a word.
+    Numbers are compared by value. A date occurs if its year and its day do, because its month may
+    be written as a word.
     """
     closed, text, numbers = set(_closed(seen.schema)), _plain(seen.input), _numbers(seen.input)
     return counted_doubts(
@@ -119,8 +119,8 @@ def input_of(params: Any, given: str | Callable[[Any], str] | None, value: Any) 
     """Return the text from which the model took an output.
 
     `given` is a function of the params or the name of a field. If it is None, the text is the
-    prompt, or all params as JSON if they have no prompt. From this text, JSON documents that only
-    show how to answer are left out: a schema, and examples that have a field of the output.
+    prompt, or all params as JSON if they have no prompt. JSON documents in this text that only show
+    how to answer are left out: a schema, and examples that have a field of the output.
     """
     if callable(given):
         return given(params)

@@ -1,8 +1,7 @@
 """A ready-made hook that tells the model which errors its last answer had.
 
-New feedback replaces the earlier feedback in the prompt, so the prompt does not grow with each
-attempt. The record of an attempt lists the texts that feedback added. Only these texts are
-replaced, so a text of yours that looks like feedback stays.
+New feedback replaces the feedback before it, so the prompt does not grow with each attempt. Only
+texts that feedback added, as the record of an attempt lists them, are replaced.
 """
 
 from __future__ import annotations
@@ -144,8 +143,8 @@ class Feedback:
     ) -> tuple[Any, Added]:
         """Add a person's comment on the last answer. Return the params and the texts added to them.
 
-        The comment replaces the earlier feedback and comments, which `added` lists. The answer is
-        quoted with the comment, because the comment may refer to it.
+        The comment replaces the feedback and comments in `added`. The answer is quoted, because the
+        comment may refer to it.
         """
         prompt, lines = Prompt(params, field, added=added), list[str]()
         in_turns = self.turns and bool(answer) and not isinstance(prompt.value, str)
@@ -197,7 +196,7 @@ def _texts(
 ) -> Iterator[tuple[int, str]]:
     """Yield ever shorter versions of the feedback, each with the length of the quoted answer.
 
-    With `in_turns`, the feedback has no quoted answer, because an assistant message contains it.
+    With `in_turns`, an assistant message contains the answer, so the feedback does not quote it.
     """
     most = _QUOTED[hook.strategy]
     for quoted in dict.fromkeys((most, min(most, 500), 0)):
@@ -240,10 +239,10 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 
 
 def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
-    """Return lines with the number of refused answers in a row, and the errors of the earlier ones.
+    """Return lines with the number of refused answers in a row, and the errors of earlier answers.
 
     Feedback replaces earlier feedback. Without these lines, a model might repeat an error that it
-    had corrected before. Different answers with the same errors would also lead to equal prompts.
+    had corrected before.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):

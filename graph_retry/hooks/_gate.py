@@ -49,9 +49,9 @@ class Gate:
     """A gate for the option `review`: a person reviews only valid outputs with a low confidence.
 
     Give either `confidence`, a fixed limit, or `share`, the fraction of all outputs that people can
-    review. Also give `sample` to find errors in outputs with a high confidence: a person then
-    reviews some of them, too. The review names the doubtful fields. The attempt's record has the
-    verdict as `gate`, and `graph_retry.data.summarize` counts the verdicts.
+    review. With `sample`, a person also reviews some outputs with a high confidence. The review
+    names the doubtful fields. The attempt's record has the verdict as `gate`, and
+    `graph_retry.data.summarize` counts the verdicts.
 
     confidence: The minimum confidence (0 to 1) with which an output passes. If the confidence is
         unknown, a person is asked.
@@ -130,8 +130,7 @@ class Gate:
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
         """Return the verdict on a valid output: its confidence, and whether a person is asked.
 
-        In an async run, the verdict is an awaitable if there is a `judge` or `second`, because
-        these functions may be async.
+        In an async run with a `judge` or `second`, which may be async, the verdict is an awaitable.
         """
         steps = self._verdict(attempt)
         is_plain = self.judge is None and self.second is None

@@ -1,9 +1,9 @@
 """Tell later calls of a graph about the errors in the outputs of earlier calls.
 
 A lesson describes the errors of one attempt. A key of the graph's state keeps a list of the newest
-lessons, which is called the window. The reducer of this key gives the same result in any order, so
-parallel calls and repeated writes are safe. If a call has corrected an error, the lesson stays,
-because other calls may make the same error.
+lessons, the window. The reducer of this key gives the same result in any order, so parallel calls
+and repeated writes are safe. The lesson of a corrected error stays, because other calls may make
+the same error.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Lessons(LessonsRule):
 
 
 def _named(lesson: Lesson, often: Counter[str]) -> str:
-    """Return the name of a lesson's step. If the step has several lessons, add attempt and time."""
+    """Return the name of a lesson's step, with attempt and time if it has several lessons."""
     if often[lesson["step"]] < 2:
         return lesson["step"]
     number = f"attempt {lesson['attempt']}" if "attempt" in lesson else ""

@@ -47,7 +47,7 @@ def model_reviewer(
     """Make a reviewer from a LangChain chat model, for the option `reviewer`.
 
     The model gets the main parts of the review that a person sees. Its decision is checked like a
-    person's. If the model is unsure or its answer cannot be used, a person is asked.
+    person's decision. If the model is unsure or its answer cannot be used, a person is asked.
 
     Args:
         chat_model: Any chat model. It is called sync or async, as the graph runs.
@@ -81,7 +81,7 @@ def model_reviewer(
 def _case(review: Review, limit: int) -> str:
     """Write the parts of a review as the text for the model, in about `limit` characters.
 
-    Short parts are written in full. Long parts are cut to an equal share of the other characters.
+    Short parts are written in full. Long parts share the other characters equally.
     """
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)

@@ -18,8 +18,7 @@ from graph_retry.plugins import WrongArgumentError, as_repr
 def types_in(*schemas: Any) -> dict[str, Any]:
     """Return the annotations of the fields of some classes. Other values are skipped.
 
-    If pydantic cannot check a type, the type becomes `Any`. An example is `typing.TypedDict` before
-    Python 3.12.
+    A type that pydantic cannot check becomes `Any`, as `typing.TypedDict` before Python 3.12.
     """
     given = [schema for schema in schemas if isinstance(schema, type)]
     hints = [get_type_hints(schema, include_extras=True) for schema in given]

@@ -1,8 +1,7 @@
 """Notify people of a review by e-mail, Slack or Teams, with a link to that review.
 
 Pass `Email`, `Slack` or `Teams` as the option `notify=`, or to `expire_reviews` for reminders. A
-message has only the call's name, a word for the failure, and a link. It has no params, output,
-labels or thread id.
+message has only the call's name, a word for the failure, and a link.
 """
 
 from __future__ import annotations

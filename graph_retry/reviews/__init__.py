@@ -1,8 +1,8 @@
 """Functions to show a review on your own page: its decisions, and the effect of an answer.
 
-`pending_reviews` and `list_reviews` return reviews, and `resume` answers them. `offered` returns
-the decisions of a review as data. `foreseen` checks an answer without sending it. `closed_by` tells
-a late reviewer who answered first. The page and the console of this library use the same functions.
+`offered` returns the decisions of a review as data. `foreseen` checks an answer without sending it.
+`closed_by` tells a late reviewer who answered first. The page and the console of this library use
+the same functions.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
     """List the errors of an answer as issues. Each issue has the JSON Pointer of the wrong field.
 
-    The errors are found by the JSON Schemas of the review. The run validates by Python types.
-    Therefore the run may find more errors, or may convert a value that a schema refuses. A text for
-    a type that allows no texts gives no error, because the run reads the text as JSON.
+    The errors are found by the JSON Schemas of the review. The run validates by Python types, so it
+    may find more errors, or convert a value that a schema refuses. A text for a type that allows no
+    texts gives no error, because the run reads the text as JSON.
 
     Example:
         >>> from graph_retry import pending_reviews, respond

@@ -47,8 +47,8 @@ def waiting_thread(
 ) -> tuple[Any, RunnableConfig]:
     """Make a thread that waits for a person, to try a page, a reviewer or an answer on.
 
-    The graph makes one call, `count`. The call returns its params `given`, which must not fit
-    `output`, so that it fails.
+    The graph makes one call, `count`. The call returns its params `given`. Choose params that do
+    not fit `output`, so that the call fails.
 
     Args:
         given: The params.

@@ -136,8 +136,8 @@ async def _rows(source: Any, sieve: _Sieve) -> AsyncGenerator[Correction]:
 class _Sieve:
     """Selects rows, drops duplicates, and counts the rows that it drops.
 
-    With `by_content`, rows with equal content are duplicates, even if they are different decisions,
-    because a data set needs each content once.
+    With `by_content`, rows with equal content are duplicates, because a data set needs each content
+    once.
     """
 
     def __init__(self, selection: Selection, *, by_content: bool = False) -> None:

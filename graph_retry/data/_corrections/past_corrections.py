@@ -151,10 +151,7 @@ class PastCorrections(Lessons):
 
 
 def _text_of(row: Correction) -> str:
-    """Return the text of recorded params, to compare with a new prompt.
-
-    The text lacks the lessons and the feedback that were added to the recorded prompt.
-    """
+    """Return the text of recorded params, without added lessons and feedback, to compare it."""
     own = _own(row)
     return _request(as_text(row["params"] or {}) if own is None else own.text)
 

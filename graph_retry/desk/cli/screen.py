@@ -1,7 +1,7 @@
 """Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
-Outside a terminal, the command's own lines begin at the left margin or after two spaces. Text of a
-model or a provider is indented further, so that no program takes it for a line of the command.
+Outside a terminal, the command's own lines begin at the left margin or after two spaces. A model's
+or provider's text is indented further, so that no program takes it for such a line.
 """
 
 from __future__ import annotations
@@ -131,10 +131,7 @@ class Screen:
         self._console.print(table)
 
     def _widths(self, rows: Rows) -> list[int] | None:
-        """Return the widths of the columns in the terminal; None if their longest words do not fit.
-
-        Rich's own widths break words in narrow columns, although wide columns have free space.
-        """
+        """Return the columns' widths in the terminal, or None if their longest words do not fit."""
         columns = [
             [
                 Measurement.get(self._console, self._console.options, Text(printable(cell)))

@@ -22,7 +22,7 @@ _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "toke
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
     """Write each review as a row with the columns `INBOX`.
 
-    If one thread has several reviews of the same function, as after a fan-out, their rows also show
+    If several reviews have the same thread and function, as after a fan-out, their rows also show
     the review ids, and the params in which these reviews differ.
     """
     alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)

@@ -28,11 +28,10 @@ def watch(
     warn: Callable[[str], Any],
     pause: Callable[[float], Any] = time.sleep,
 ) -> None:
-    """List each open review once, until Ctrl-C. Reviews that are open at the start are listed, too.
+    """List each open review once, until Ctrl-C, including those that are open at the start.
 
     The bell rings once for all new reviews. The command runs once for each review, with the review
-    as JSON on standard input. If a later reading of the source fails, a warning is written, and the
-    watch continues.
+    as JSON on standard input. If a later reading of the source fails, a warning is written.
 
     Raises:
         Stop: If the command cannot be run.

@@ -32,10 +32,10 @@ KEPT_BYTES = 20_000_000
 """Maximum bytes of memory of all kept outcomes. Above this, the oldest outcomes are forgotten."""
 
 SOON_S = 1.5
-"""Seconds that a page waits for outcomes. After this, it shows that the run takes longer."""
+"""Seconds that a page waits for outcomes before it shows that the run takes longer."""
 
 HELD_S = 10.0
-"""Seconds in which a person can take an answer back. Until then, only this process has it."""
+"""Seconds in which a person can take an answer back, while only this process has it."""
 
 NAMED = 200
 """Maximum characters of a form's name. The page's own names have 22 characters."""
@@ -184,8 +184,8 @@ class Sent:
 class Runs:
     """Applies the answers of each form once.
 
-    Each rendered form has a random name. A double click, a reload or a second press of the button
-    sends the same name again. A form with a known name is not applied again.
+    Each rendered form has a random name. A double click or a reload sends a known name again, and
+    the form is not applied again.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:

@@ -44,7 +44,7 @@ Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response
 T = TypeVar("T")
 
 WORKERS = 3
-"""Number of OS threads for posted forms. The same number of OS threads renders other pages."""
+"""The number of OS threads for posted forms, and also the number for other pages."""
 
 _viewer: ContextVar[Access] = ContextVar("the user for whom a page is rendered")
 
@@ -69,8 +69,8 @@ class Site:
     def answers(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         """Make an endpoint from a handler. The endpoint checks access first.
 
-        An open page reloads itself regularly. Its request has the page's version as `since`. If the
-        open reviews have not changed, the endpoint does not call the handler.
+        An open page reloads itself regularly, with its version as `since`. If the open reviews have
+        not changed, the endpoint does not call the handler.
         """
 
         @wraps(handler)
@@ -145,10 +145,7 @@ class Site:
         return await read_posted(request, most, partial(self.work, request), arrived)
 
     async def work(self, request: Request, function: Callable[..., T], *args: Any) -> T:
-        """Call a slow function in an OS thread, so that it never blocks the event loop.
-
-        Posted forms have OS threads of their own.
-        """
+        """Call a slow function in an OS thread, so that it never blocks the event loop."""
         workers = self._workers[request.method == "POST"]
         call = partial(copy_context().run, function, *args)
         return await asyncio.get_running_loop().run_in_executor(workers, call)
@@ -300,8 +297,8 @@ def _bytes_of(request: Request) -> int:
 def _from_here(request: Request) -> str | None:
     """If a link on another site opened this URL, return a page that opens the URL again.
 
-    Browsers send no cookies with the first request, because the link is on another site. They send
-    the cookies with the second request, because this page makes it.
+    Browsers send no cookies with the first request, because the link is on another site. The second
+    request comes from this page, with cookies.
     """
     is_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
     if request.method != "GET" or not is_elsewhere or "from" in request.query_params:

@@ -80,8 +80,8 @@ async def read_posted(
 ) -> Posted:
     """Read a posted form of at most `most` bytes, without files.
 
-    `in_thread` is a coroutine function that runs a function in an OS thread. `arrived` gets the
-    number of bytes of each piece, and may refuse it.
+    `in_thread` runs a function in an OS thread. `arrived` gets the number of bytes of each piece,
+    and may refuse it.
 
     Raises:
         NotAllowedError: If the form is not a form of this page, or exceeds a limit.

@@ -108,8 +108,8 @@ def any_item(path: str) -> str:
 def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
     """Make the row of a review. It has only short fields, because all rows stay in memory.
 
-    `earlier` is the row of an earlier attempt of the same call. The new row gets the same name,
-    because people know the call by this name, even if its params are changed.
+    `earlier` is the row of an earlier attempt of the same call. The new row keeps its name, because
+    people know the call by this name.
     """
     labels = texts_of(review.labels)
     found = list(texts_in(review.params))
@@ -190,7 +190,7 @@ def texts_in(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield each value in a JSON value with its path: the beginning of a text, None for others."""
+    """Yield the path of each value in a JSON value, with the beginning of a text or None."""
     is_text = isinstance(value, str) and value.strip() and not value.startswith("data:")
     yield path, value[:SEARCHED].strip() if is_text else None
     if len(path) >= LEVELS:
@@ -231,9 +231,9 @@ def places_in(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 def subject_of(row: Named, places: Mapping[str, int]) -> str:
     """Return the subject of a call, or an excerpt of its params.
 
-    `places` is the result of `telling`: the number of different texts at each place. The excerpt is
-    the text at the place where the calls differ most, so that all calls are named by the same
-    place. If the calls differ at no place, the excerpt is the longest text.
+    `places` has the number of different texts at each place, from `telling`. The excerpt is the
+    text at the place where the calls differ most, so that all calls are named by the same place. If
+    they differ nowhere, it is the longest text.
     """
     if row.subject:
         return row.subject

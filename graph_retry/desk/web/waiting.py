@@ -1,6 +1,6 @@
 """Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
 
-A look is one reading of the source, which updates the rows. Each look runs in its own asyncio task.
+A look is one reading of the source, in an asyncio task, which updates the rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LISTED = 500
 """Number of rows of the table of open reviews that are listed at a time."""
 
 AGAIN = 25
-"""Number of known reviews that a look reads again. It takes those that were read longest ago."""
+"""Number of known reviews that a look reads again, the longest unread first."""
 
 FRESH_S = 1.0
 """Minimum seconds between two looks."""
@@ -61,9 +61,7 @@ LINKED = 48
 """Maximum number of characters of a subject in a link to its review."""
 
 OVER = 1_000
-"""Number of closed reviews, and of answered threads, that are remembered. These are the newest
-ones. People may still see them on their screens, and the history reads them again.
-"""
+"""Number of newest closed reviews, and of answered threads, that are remembered for people."""
 
 T = TypeVar("T")
 
@@ -76,11 +74,11 @@ class Waiting:
     is_whole: Whether every review was read once.
     progress: The progress of the first look, as a text.
 
-    The first look reads all reviews, the newest first. A later look at a database takes the same
-    time for any number of reviews. The look lists the newest rows in the table of open reviews, and
-    the next part of the older rows. Then it reads the threads of new rows. If the source is a
-    server, or a storage without this table, each look reads all reviews. The pause after a look is
-    as long as the look. The page of one review always reads the review's thread.
+    The first look reads all reviews, the newest first. A later look at a database lists the newest
+    rows in the table of open reviews, and the next part of the older rows. Then it reads the
+    threads of new rows. So it takes the same time for any number of reviews. A look at a server, or
+    at a storage without this table, reads all reviews. The pause after a look is as long as the
+    look.
 
     Args:
         source: The source, as in `list_reviews`.
@@ -123,7 +121,7 @@ class Waiting:
         return [row for row in self.rows.values() if row.thread == thread]
 
     async def refresh(self) -> None:
-        """Start a look, unless the last one is recent. Wait for it only a short time."""
+        """Start a look, unless the last look is recent. Wait for it only a short time."""
         if self._looking is None or (self._looking.done() and time.monotonic() >= self._look_at):
             self._looking = asyncio.create_task(self._look())
         await asyncio.wait({self._looking}, timeout=NEWS_S if self.is_whole else FIRST_S)
@@ -149,8 +147,8 @@ class Waiting:
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
         """Return the open review with the same question as a closed review, or None.
 
-        If somebody deferred or assigned a review, or sent an answer that was refused, a new review
-        asks the same question about the same attempt.
+        A new review asks the same question if the closed review was deferred or assigned, or if its
+        answer was refused.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before.review):
@@ -276,8 +274,7 @@ class Waiting:
     async def _list(self) -> bool:
         """List the newest rows of the table of open reviews, and the next part of the older rows.
 
-        After the last part, the next call begins with the first part again. The first look lists
-        all parts.
+        The part after the last part is the first part again. The first look lists all parts.
 
         Returns:
             Whether there is a table.

@@ -34,10 +34,11 @@ def answer_from(
 ) -> ExitCode:
     """Print the review of each line of a file. With `apply`, send the answers.
 
-    Without `apply`, the output also names the values that the question's schemas refuse.
+    Without `apply`, the output also names the values that the question's schemas refuse. All
+    answers to a thread are applied in one run.
 
     A line is an object with `thread_id`, `review_id` and `decision`, for example a line of `inbox
-    --json` with a decision added to it. All answers to a thread are applied in one run.
+    --json` with a decision.
 
     Raises:
         Stop: If a line cannot be read. No line is applied then.
@@ -103,7 +104,7 @@ def _line(number: int, given: Any) -> Line:
 
 
 def _look(line: Line, review: PendingReview | None) -> ExitCode:
-    """Note in a line whether its review is open and allows its answer. Return the exit code."""
+    """Note in a line whether its review is open and allows its answer; return the exit code."""
     if review is None or review.thread_id != line.thread_id:
         line.result = "not open: answered, expired or deferred"
         return ExitCode.STALE
@@ -117,10 +118,7 @@ def _look(line: Line, review: PendingReview | None) -> ExitCode:
 
 
 def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) -> ExitCode:
-    """Answer reviews of one thread, and note the result of each line.
-
-    An error becomes the result of its lines, so that other threads are still answered.
-    """
+    """Answer reviews of one thread, and note the result of each line, which may be an error."""
     reasons: dict[str, str] = {}
     code, result = ExitCode.DONE, "answered"
     try:

@@ -128,8 +128,8 @@ def from_line(
 ) -> Decision:
     """Read the decision in a typed line. An error lists the words in `offered`.
 
-    `edit` opens the params in an editor, and `edit NAME` opens the text with this name. The changes
-    after `edit` name fields of `shown`. The changes after `respond` name fields of `output`.
+    `edit` opens the params in an editor, and `edit NAME` opens the text with this name. Changes
+    after `edit` name fields of `shown`. Changes after `respond` name fields of `output`.
 
     Raises:
         UnreadableError: If the line is not a decision.
@@ -169,9 +169,8 @@ def from_line(
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """Return the changed fields, from `rest` or from an editor.
 
-    If `rest` names a text, the editor opens this text. Without `rest`, the editor opens all params
-    as JSON. If there is an earlier draft of the same content, the editor opens the draft. The saved
-    text becomes the new draft.
+    If `rest` names a text, the editor opens this text. Without `rest`, it opens all params as JSON.
+    If the same content has a draft, it opens the draft. The saved text becomes the new draft.
     """
     if given := _object(rest):
         return given
@@ -232,8 +231,8 @@ def edited(
     """Read `field=value` changes.
 
     A value that is JSON is read as JSON. Any other value is a text. With `texts_stay`, a field that
-    shows a text gets the typed text, except for `null`. In place of a field's name, a change may
-    have a JSON Pointer to a value inside a field. The whole field is then sent.
+    shows a text gets the typed text, except for `null`. A JSON Pointer in place of a field's name
+    means a value inside the field. The whole field is then sent.
 
     Raises:
         UnreadableError: If a change is not written as `field=value`, or has a pointer to a missing

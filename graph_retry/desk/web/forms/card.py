@@ -99,10 +99,10 @@ class Card:
 
     @property
     def pieces(self) -> list[tuple[str, str]]:
-        """The pieces of the model's text. Each has the pointer of its error; "" for no error.
+        """The pieces of the model's text, each with the pointer of its error, or "".
 
-        If the text was repaired, these are the pieces of the repaired text. If the output is valid,
-        the pointers are those of its doubts.
+        After a repair, they are pieces of the repaired text. For a valid output, the pointers are
+        those of its doubts.
         """
         raw, read = self.texts
         if self.review.failure is None:
@@ -158,8 +158,8 @@ def make_card(
     """Make the card of a review. `posted` has the fields of its form, if a person has sent one.
 
     `problem` is the reason why the posted answer was refused. Each of the `issues` is shown at its
-    field. The posted form may be for an earlier review with the same question. Then `posted_as` is
-    the key of the earlier review.
+    field. If the posted form is for an earlier review with the same question, `posted_as` is the
+    key of the earlier review.
     """
     card = Card(review, ways_of(review), problem=problem)
     mine = _under(posted_as or card.key, posted or ())
@@ -214,7 +214,7 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:
-    """Return a person's input for some reviews as texts: messages, and values of chosen decisions.
+    """Return a person's messages for some reviews, and values of chosen decisions, as texts.
 
     Only the posted form is read, because the reviews may be closed.
     """
@@ -271,7 +271,7 @@ def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
 
 
 def _under(start: str, posted: Posted) -> list[tuple[str, str]]:
-    """Return the posted fields whose names begin with `start` and a dot, without this prefix."""
+    """Return the posted fields below the name `start`, without this prefix."""
     start = f"{start}."
     return [(name.removeprefix(start), text) for name, text in posted if name.startswith(start)]
 

@@ -99,7 +99,7 @@ class Field:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """The number of controls to check, of other controls, and of the values in these others."""
+        """The number of controls to check, of other controls, and of the values in the others."""
         if not self.fields and not self.kept:
             rest = not self.is_marked
             return int(self.is_marked), int(rest), int(rest and not self.is_empty)
@@ -332,8 +332,7 @@ def _choices(found: Sequence[dict[str, Any]], value: Any) -> list[tuple[str, str
 def _gives_back(kind: str, value: Any) -> bool:
     """Say whether a control that nobody touches sends its value back exactly.
 
-    The control of a number may also show a text that is not a number, because the form refuses this
-    text.
+    A control for numbers may show a text, because the form refuses this text.
     """
     if kind in ("object", "list"):
         return is_object(value) if kind == "object" else is_array(value)

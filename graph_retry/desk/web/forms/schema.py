@@ -1,4 +1,4 @@
-"""Find in a JSON Schema which branch of a union a value has, and the value of a new list item."""
+"""Choose the branch of a union for a value, and the first value of a new list item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLES = {
 
 
 def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the members that choose the branch of a union by their constants, with their schemas.
+    """Return the members, with their schemas, whose constants choose the branch of a union.
 
     Example:
         >>> tags_of([{"properties": {"kind": {"const": one}}} for one in ("card", "bank")])
@@ -32,7 +32,7 @@ def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     """Return the initial value of a new list item: its default, or an empty value of its type.
 
-    If the last item, `like`, is a chat message, the new item is an empty message of the same role.
+    After a chat message (`like`), the new item is an empty message of the same role.
 
     Example:
         >>> blank({"type": "string"}, {}), blank({}, {}, {"role": "user", "content": "Hello"})

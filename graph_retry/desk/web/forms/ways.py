@@ -1,7 +1,7 @@
 """The ways to answer a review on the page. A way is an offered decision with its form.
 
-The decisions, their keys and their effects come from the table of decisions and from the answer's
-schema. The template `ways.html` adds the labels of the buttons.
+The ways come from the table of decisions and from the answer's schema. The template `ways.html`
+adds the labels of the buttons.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def _way(offer: Offered, review: Review) -> Way:
 def edit_to(value: Any, review: Review) -> dict[str, Any]:
     """Return the edit after which the call has exactly the params of a form.
 
-    A form begins with the current params, but an edit is applied to the suggested params. If the
-    person did not take a suggested field, the edit restores its current value.
+    A form begins with the current params, but an edit changes the suggested params. If the person
+    did not take a suggested field, the edit restores its current value.
 
     Raises:
         NotYetError: If nothing was changed, or if an edit cannot make this change.

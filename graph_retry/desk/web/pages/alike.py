@@ -1,7 +1,7 @@
 """The pages that apply one answer to all reviews that failed in the same way.
 
-The first page shows, as a preview, what the answer does to each review. The person ticks previews
-and sends them. Each preview has a mark, which is a hash of its review and its decision. If a review
+The first page is a preview, which shows the effect of the answer on each review. The person ticks
+previews and sends them. The mark of a preview is a hash of its review and its decision. If a review
 has changed since its preview, the marks differ, and the review stays open.
 """
 
@@ -49,10 +49,9 @@ class Preview:
 
     `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
     is the reason. If the call is made again, `asked` compares the old params with the new params.
-    Otherwise `output` is the call's new output, and `changed` compares the new output with the
-    model's output. `doubts` lists the errors that the schemas of the question find in the decision.
-    `odd` tells how this review is unlike the other reviews, in its params or in the output that
-    would be used.
+    Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
+    `doubts` lists the errors that the schemas of the question find in the decision. `odd` tells how
+    the params or the used output differ from those of the other reviews.
     """
 
     review: PendingReview

@@ -120,12 +120,11 @@ class Head:
 class Listing:
     """The reviews that fit a view, in its order.
 
-    `found` is the number of reviews that fit the filters. `total` is the number of all reviews that
-    are not deferred. `alike` maps each `Row.alike` to the number of reviews with this value.
-    `choices` has the values of each filter. `until` is the time at which the next deferred review
-    comes back. From then on, the listing is outdated. `heads` maps the key of a row to the heading
-    above this row. `places` maps each call to the places in which its reviews differ. The view does
-    not change `places`.
+    `found` counts the reviews that fit the filters, and `total` all reviews that are not deferred.
+    `alike` maps each `Row.alike` to its number of reviews. `choices` has the values of each filter.
+    At `until`, the next deferred review comes back, and the listing is outdated. `heads` maps the
+    key of a row to the heading above this row. `places` maps each call to the places in which its
+    reviews differ, whatever the view.
     """
 
     rows: list[Row]

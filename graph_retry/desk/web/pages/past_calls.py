@@ -32,8 +32,7 @@ DAYS = 30
 """Number of days that a plot shows."""
 
 MOST = 50_000
-"""Maximum number of calls in memory. If there are more, the figures cover only the first ones read.
-"""
+"""Maximum calls in memory. If there are more, the figures cover only the first calls."""
 
 CHANGED = 100
 """Maximum number of changed places of a call that are counted."""
@@ -176,8 +175,8 @@ def _changed(ledger: Ledger) -> Iterator[str]:
 class Figures:
     """The figures of some calls with the same name. Unknown figures are None.
 
-    `success` is in percent of the ended calls. `wait` is the median time in seconds that a call
-    waited for a person.
+    `success` is the percentage of ended calls with an output. `wait` is the median time that a call
+    waited for a person, in seconds.
     """
 
     attempts: int

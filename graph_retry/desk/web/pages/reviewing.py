@@ -73,7 +73,7 @@ class _Meant:
     """The open reviews of a posted form, and the answers that came too late.
 
     `thread` lists all open reviews of the thread. `posted_as` maps the key of each review to its
-    key in the form. The two keys differ if the question was asked again.
+    key in the form, which is older if the question was asked again.
     """
 
     thread: list[PendingReview] = field(default_factory=list[PendingReview])

@@ -24,7 +24,7 @@ class Share:
     """A group's waiting reviews, and the decisions about the group's earlier reviews.
 
     `median` and `oldest` are waiting times in seconds. `valid` counts the valid outputs that a
-    person reviewed. `unchanged` counts how many of these outputs the person approved.
+    person reviewed, and `unchanged` those that the person approved.
     """
 
     name: str
