@@ -166,7 +166,7 @@ async def judged_again(
 
 
 def _failure_of_call(record: Attempt, plan: Plan[Any]) -> Failure | None:
-    """Return the failure that was known before the output was read, from the call or the provider."""
+    """Return the failure that was known before the output was read, or None."""
     failure, validator = record["failure"], plan.validator
     if not is_returned(record):
         if failure is None:
