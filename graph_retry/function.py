@@ -296,9 +296,9 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
 
     For example, a job with `review=False` cannot ask anybody, and collects its failed calls. Later,
     run a retry node for each failed call, in a new thread, with the result of this function as
-    input. The node must have the same type of params. It opens a review of the failed call's last
-    attempt, and does not call the model. If the call has used all its attempts, a reviewer cannot
-    call the model again, unless the node has a higher `max_attempts`.
+    input. The node must have the same type of params as the call. The node opens a review of the
+    call's last attempt, without calling the model. If the call has used all its attempts, give the
+    node a higher `max_attempts`, or the review offers no decision that calls the model.
 
     Args:
         ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.

@@ -195,8 +195,8 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
     """Return a key that identifies a model call of an agent.
 
     The key is the call's place in the conversation, because the prompt may differ when the node
-    runs again. If middleware makes several calls at one place, each further key has a hash of what
-    differs from the first request at this place.
+    runs again. If middleware makes several calls at one place, each further key has a hash of the
+    difference from the first request.
     """
     place = place_of(request)
     execution = running_task()

@@ -52,8 +52,8 @@ _REPR.maxstring = _REPR.maxother = 1_000
 def as_repr(value: Any, limit: int = 200) -> str:
     r"""Write any value as `repr` does, but escaped and in at most `limit` characters.
 
-    Each value of a user or a model in a message needs this, because its `__repr__` may raise, be
-    huge, or contain characters that control a terminal.
+    In a message, write each value of a user or a model with this function. The value's own
+    `__repr__` may raise, be huge, or contain characters that control a terminal.
 
     Example:
         >>> as_repr("a\x1b[2J"), as_repr({"a": "b" * 100}, 20)

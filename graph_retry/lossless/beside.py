@@ -8,8 +8,8 @@ Two questions are asked about every answer, even if it is strict JSON or in a co
 - Does a sentence retract the answer, or say that it is not complete (`REMARKS`)? Any other sentence
   is only recorded in `repairs`.
 
-The answer may also be a piece of other data (`PIECES`), unless it is strict JSON in its own fence
-or paragraph.
+An answer that is not strict JSON in its own fence or paragraph may also be a piece of other data.
+`PIECES` has the signs of this.
 """
 
 import re

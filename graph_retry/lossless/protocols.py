@@ -1,9 +1,9 @@
 """Read tool calls that open models write as text. Each notation for such calls is a protocol.
 
-A row of `PROTOCOLS` says how a call begins, and how its arguments are written: as one JSON
-document, as one element for each parameter, or as Python's keywords. To read another notation, add
-a row. The value of a call is its arguments, if they fit the caller's type. Otherwise, the value is
-an object with the call's name and arguments.
+A row of `PROTOCOLS` says how a call begins, and whether its arguments are one JSON document, one
+element for each parameter, or Python's keywords. To read another notation, add a row. If the
+arguments of a call fit the caller's type, they are its value. Otherwise, its value is an object
+with the call's name and arguments.
 """
 
 import json

@@ -1,9 +1,8 @@
 """Find sentences that retract the answer, or say that it is not complete.
 
-A row of `REMARKS` has the words of such a statement, in several languages. The group `about` in a
-pattern is the thing that the sentence is about. The sentence then counts only if this thing is the
-answer (a word of `ABOUT`) or a key in the answer. So `The rest follows` counts, and `The rest of
-the e-mail follows standard terms` does not.
+A row of `REMARKS` has the words of such a statement, in several languages. A pattern may have the
+group `about`. The text of this group must be a word for the answer (in `ABOUT`) or a key in the
+answer. So `The rest follows` counts, and `The rest of the e-mail follows standard terms` does not.
 """
 
 import re

@@ -29,8 +29,8 @@ _PATH = lazy(rf"[\"']{DRIVE}(?=[\"'])")
 def has_odd_escape(text: str, start: int, end: int) -> bool:
     r"""Return whether an escape probably means a backslash and a letter, as in a regex or a path.
 
-    For example, `\b` is probably part of a regex, because models do not write a backspace, a form
-    feed or a lone carriage return.
+    For example, `\b` is probably part of a regex. Models do not write a backspace, a form feed or a
+    lone carriage return.
     """
     if text.find("\\", start, end) < 0:
         return False

@@ -192,8 +192,8 @@ def review_nodes(
 class _Reviewed(RunnableLambda[Any, Any]):
     """A node that asks a person about its failures.
 
-    LangGraph looks for a subgraph in the `deps` of a `RunnableLambda`. It reads the input schema
-    and the destinations of the node from the annotations of `__call__`.
+    LangGraph looks for a subgraph in the `deps` of a `RunnableLambda`, and reads a node's input
+    schema and destinations from the annotations of `__call__`.
     """
 
     asks = True

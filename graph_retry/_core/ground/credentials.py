@@ -1,4 +1,4 @@
-"""Find credentials, such as API keys, and mask them in error messages, which may quote a request.
+"""Find credentials, such as API keys, and mask them in error messages.
 
 A credential is found in four ways:
 
@@ -8,7 +8,7 @@ A credential is found in four ways:
 4. By its look: a long text in which letters and digits alternate at almost every character.
 
 An id of a request or an object is never masked because of its look. If a text is masked because of
-its look or its beginning, its first characters stay, so that a person can recognise it.
+its look or its beginning, its first characters stay readable.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ ID = lazy(
     r"|(?:[A-Za-z]*?)Root=1-[0-9a-f]{8}-[0-9a-f]{24}"
     r")(?![A-Za-z0-9])"
 )
-"""Matches an id of a request or an object, which support asks for. It is no credential."""
+"""Matches an id of a request or an object, such as support asks for, which is no credential."""
 
 ID_NAME = lazy(
     r"(?:\bid|[a-z]_id|-id|Id|ID|uuid|guid|etag|ETag|digest|sha\d*|[Hh]ash|fingerprint|checksum"

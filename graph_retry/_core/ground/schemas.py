@@ -174,7 +174,7 @@ class _Walk:
 def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
     """Yield lists of schemas. A valid value fits at least one schema of each list.
 
-    An `anyOf` or `oneOf` gives one list. An `allOf` gives a list of one schema for each member.
+    An `anyOf` or `oneOf` gives one list. Each member of an `allOf` gives a list with one schema.
     """
     for name in _COMBINING:
         listed = node.get(name)

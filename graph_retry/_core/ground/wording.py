@@ -199,7 +199,7 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of the block. It names the option with the user's function.
+    """Add a note to an exception of the block, which names the option with the user's function.
 
     Example:
         >>> try:

@@ -1,11 +1,11 @@
 """Fork a thread so that each call in the fork continues from its earlier state.
 
-The tasks of a fork get new ids, so their calls do not find their saved state by namespace. Each
-call of the fork therefore searches the calls that were made from the forked checkpoint. LangGraph
-saves the id of this checkpoint in the metadata of those calls, under `parents`. LangGraph makes a
-fork if a thread is run from an earlier checkpoint. This adds a checkpoint whose parent is the
-forked checkpoint. `rewind` makes a fork too. It copies the forked checkpoint with a note, which
-names this checkpoint.
+A fork continues a thread from an earlier checkpoint. The tasks of a fork get new ids, so their
+calls do not find their saved state by namespace. Each call of the fork therefore searches the calls
+that were made from the forked checkpoint, whose metadata has the id of this checkpoint under
+`parents`. A run from an earlier checkpoint is a fork. LangGraph then adds a checkpoint whose parent
+is the forked checkpoint. `rewind` copies the forked checkpoint instead, with a note that names the
+forked checkpoint.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointT
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run that brings an answer was created before its question was asked.
 
-    Such an answer belongs to an earlier question. An example is the second click of a double click.
+    Such an answer, for example from the second click of a double click, belongs to an earlier
+    question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at
@@ -147,8 +148,8 @@ class ShownQuestion(NamedTuple):
     """A question of graph-retry that a thread shows. The question may already be answered.
 
     If `is_apart`, the call is not inside the task that shows the question. The call may be in the
-    thread of a `RemoteGraph`. It may also be in a `@task`, which shows the question although only
-    its entrypoint can be answered.
+    thread of a `RemoteGraph`, or in a `@task` of an entrypoint. A `@task` shows its question, but
+    only the entrypoint can be answered.
     """
 
     interrupt: Interrupt

@@ -1,8 +1,8 @@
 """Read the config of a running task, and change it for a call's subgraph.
 
 LangGraph keeps its own objects under private keys of `configurable`, such as the saver, the
-scratchpad (answers and a counter of subgraphs) and the `Runtime`. Only this file searches for them.
-It finds an object by its type or attributes, and a plain value by the end of its key. If one is
+scratchpad (answers and a counter of subgraphs) and the `Runtime`. Only this file searches for these
+objects, by their type or attributes, and for plain values by the end of their key. If something is
 missing, the loop works without it, and `tests/langgraph/test_run_config.py` fails.
 """
 
@@ -70,7 +70,7 @@ STREAM = ("__call__", "modes")
 """Attributes that identify LangGraph's private objects in a `configurable`."""
 
 _found: dict[tuple[str | type[Any], ...], str] = {}
-"""The keys that were found. They are tried first, because they are the same in every config."""
+"""The keys that were found, which are tried first because every config has the same keys."""
 
 
 def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
@@ -289,9 +289,9 @@ def plain_answer_hidden() -> Generator[None, None, None]:
 def keep_newest_answer() -> None:
     """Remove earlier answers to this question from the run, if the run brings a newer answer.
 
-    If a step that took an answer is undone, LangGraph keeps this answer, and would give it to the
-    question before the newer one. A command has one plain answer, or answers by id. In a run with
-    answers by id, a plain answer is therefore an old answer.
+    If a step that took an answer is undone, LangGraph keeps this old answer, and would give it to
+    the question before the new answer. A run brings either one plain answer or answers by id. In a
+    run with answers by id, a plain answer is therefore old.
     """
     scratchpad = scratchpad_in(get_config().get("configurable", {}))
     if scratchpad is None or not scratchpad.resume:
@@ -316,7 +316,8 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 def saves_later(configurable: Mapping[str, Any]) -> bool:
     """Return whether the checkpoints around a task may still be unsaved when it starts.
 
-    This is so with durability `async`, the default. LangGraph tells subgraphs any other durability.
+    With durability `async`, the default, they may be unsaved. LangGraph tells subgraphs any other
+    durability.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]
     return asked in ([], ["async"])

@@ -1,8 +1,8 @@
 """Show the user's function the LangGraph config that it would see without this library.
 
-The function gets the config of the node that made the call. Some parts come instead from the step
-that runs the function, because they pause and continue it: the namespace, the task's id, the
-scratchpad, the starter of `@task`s, the durability and the replay position.
+The function gets the config of the node that made the call. The step that runs the function gives
+the parts that pause and continue it: the namespace, the task's id, the scratchpad, the starter of
+`@task`s, the durability and the replay position.
 
 A function may also write into the state of the node's graph, as `push_message` does. These writes
 are saved with the call, and reach the node's graph when the call has succeeded. So a failed attempt
@@ -44,9 +44,10 @@ class Seen:
         inner: RunnableConfig,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """Build the config from `inner`, the step's config, and `caller`, the config of the node.
+        """Build the config from `inner`, the step's config, and `caller`, the node's config.
 
-        `writer` writes custom events in the node's name. `heartbeat` calls the node's heartbeat.
+        `writer` writes custom events in the node's name, and `heartbeat` calls the node's
+        heartbeat.
         """
         self.writes: list[Write] = []
         outer = {} if caller is None else caller.get("configurable", {})

@@ -67,8 +67,8 @@ async def succeeded(given: StepInput, record: Attempt, output: Any) -> dict[str,
 async def reviewed_later(given: StepInput) -> dict[str, Any]:
     """Open a review of an attempt of an earlier call, without calling the model.
 
-    The earlier call could not ask anybody. `review_later` passes its attempt to a retry node, with
-    the mark `to_review: True` in the record.
+    The earlier call could not ask anybody. `review_later` passed its last attempt to this retry
+    node, with the mark `to_review: True` in the record.
     """
     settings, keys, last = given.plan.settings, given.plan.settings.keys, given.attempts[-1]
     record: Any = {name: known for name, known in last.items() if name != "to_review"}
@@ -96,9 +96,8 @@ async def reviewed_later(given: StepInput) -> dict[str, Any]:
 async def _is_reviewed(given: StepInput, record: Attempt, output: Any) -> bool:
     """Return whether a person must approve this valid output, according to the option `review`.
 
-    A function under this option is called once, in a LangGraph task. It gets the whole output, such
-    as a message with tool calls. If it returns the verdict of a `Gate`, the record keeps the
-    verdict.
+    The option `review` may be a function. It is called once, in a LangGraph task, and gets the
+    whole output, such as a message with tool calls. The record keeps the verdict of a `Gate`.
     """
     settings, validator = given.plan.settings, given.plan.validator
     rule = settings.review

@@ -1,7 +1,7 @@
 """The step `review`: ask the open question, take one answer, and apply it.
 
-An answer that cannot be applied does not raise, because an error would fail the user's run. It is
-refused, and the question is asked again.
+An answer that cannot be applied is refused, and the question is asked again. The step does not
+raise, because an error would fail the user's run.
 """
 
 from __future__ import annotations

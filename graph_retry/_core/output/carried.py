@@ -1,9 +1,9 @@
 """Find the model's answer in an exception.
 
-If a parser cannot read an answer, its exception or the cause of its exception often holds this
+If a parser cannot read an answer, its exception (or the cause of the exception) often holds the
 answer. For example, the answer is in `doc` of `JSONDecodeError`, in `llm_output` of LangChain's
-parsers, or in the HTTP response that `ChatOpenAI` attaches. This module looks at attributes and not
-at classes, so that no client need be installed.
+parsers, or in the HTTP response that `ChatOpenAI` attaches. This module reads attributes and knows
+no classes, so the clients need not be installed.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def is_reading_error(error: BaseException, name: str) -> bool:
 def is_returned(error: BaseException, function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
     """Return whether `function` returns the result of the failed call unchanged.
 
-    Only then may the model's answer in an exception replace the result of `function`. The source
-    code must show that the failed call is in a `return`, or assigned to a name that is only
-    returned. A runnable and a function that yielded or returned a stream also give True, because no
-    code of the function changes their values later.
+    Only an unchanged result may be replaced by the model's answer in an exception. The source code
+    must show that the failed call is in a `return`, or that its result is assigned to a name that
+    is only returned. A runnable always returns its result unchanged. So does a function that
+    yielded or returned a stream.
     """
     code, at, frames = code_of(function), error.__traceback__, list[TracebackType]()
     while at is not None:

@@ -156,9 +156,9 @@ def _of_tool_calls(
 ) -> tuple[str | None, Any]:
     """Read the answer in a message's tool calls, as a text to parse or as a value.
 
-    Several calls become a list. But if one value is wanted, and exactly one call has the name of
-    its type, only this call is read. If the names of the calls are part of the answer, each call
-    becomes `{"name": …, "arguments": …}`. Arguments that the client could not parse stay text.
+    Several calls become a list. If one value is wanted, and exactly one call has the name of its
+    type, only this call is read. If the calls' names are part of the answer, each call becomes
+    `{"name": …, "arguments": …}`. Arguments that the client could not parse stay text.
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:

@@ -117,9 +117,9 @@ def _object(node: Any, root: Any) -> dict[str, Any] | None:
 def moves(value: Any, schema: dict[str, Any]) -> list[Move]:
     """Return the keys of a value that belong in another object of the value.
 
-    A key is moved only if its present object has no place for it, and if exactly one other object
-    fits. This other object requires the key, lacks it, and wants a value of this type. One of the
-    two objects must contain the other.
+    A key is moved only if its present object has no place for the key, and if exactly one other
+    object fits. The fitting object requires the key, lacks it, and wants a value of this type. One
+    of the two objects must contain the other.
     """
     unknown, wanted = list[tuple[str, Path, Any]](), defaultdict[str, list[tuple[Path, Any]]](list)
     for found in _walk(value, schema, schema, (), 0):

@@ -1,6 +1,6 @@
 """Find mistakes in the user's functions, and log them with their file and line.
 
-Only the developer can correct them, and neither the model nor a reviewer.
+Only the developer can correct such mistakes. Neither the model nor a reviewer can.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def place_of_bug(
 ) -> Place | None:
     """Return the line of the user's code that raised one of the errors in `bugs`, or None.
 
-    This is the deepest line of the traceback that is in the file of `function` or outside any
-    library. A `raise` statement gives None, because its error was raised on purpose.
+    The result is the deepest line of the traceback in the file of `function` or outside any
+    library. If this line is a `raise` statement, the error was raised on purpose, and the result is
+    None.
     """
     if not isinstance(error, bugs):
         return None

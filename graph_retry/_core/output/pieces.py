@@ -21,9 +21,9 @@ class Pieces:
     """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or a chunk of OpenAI's, Anthropic's
-    or Google's own client. None adds nothing. A LangChain runnable that makes a dict streams it key
-    by key, as `AddableDict`. Any other dict or pydantic model is the whole value so far, and
-    replaces the piece before it.
+    or Google's own client. None adds nothing. LangChain runnables stream a dict key by key, as
+    `AddableDict`. Any other dict or pydantic model is the whole value so far, and replaces the
+    piece before it.
     """
 
     def __init__(self) -> None:

@@ -71,9 +71,9 @@ async def acheck_unwrapped(
 ) -> Checked:
     """Check the values inside the wrappers of `value`, and return the check of the only valid one.
 
-    A repair in the result names the wrapper. Without exactly one valid inner value, return `whole`,
-    the check of `value` itself, perhaps with clearer issues. A user's function judges only `value`
-    itself, because it may call a model.
+    A repair in the result names the wrapper. If not exactly one inner value is valid, the result is
+    `whole`, the check of `value` itself, perhaps with clearer issues. A user's function never
+    judges inner values, because it may call a model.
     """
     if validator.schema is None:
         return whole

@@ -1,10 +1,10 @@
 """Convert params to JSON for graph state, and back.
 
 Encoded params have two parts, the view and the types map. The view is a JSON object that people
-read and edit. It has the fields of the params by name. A bare value, such as a text, becomes
-`{"value": …}`, and `None` becomes `{}`. The types map is a dict `{JSON Pointer: type}`. It names
-each Python type that JSON lacks, such as `set`, unless the params declare this type. For most
-params, it is empty.
+read and edit. Its keys are the fields of the params. The view of a bare value, such as a text, is
+`{"value": …}`, and the view of `None` is `{}`. The types map is a dict `{JSON Pointer: type}`. It
+is usually empty. It names a Python type that JSON lacks, such as `set`, where the params do not
+declare this type.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class ParamsInvalid(EscapedText, ValueError):
 class Verified(NamedTuple):
     """Encoded params, and the value that was decoded from them to check that nothing is lost.
 
-    `copy` shares no object with the original params, so `decode` may return it once. Otherwise
-    `copy` is `ABSENT`.
+    `copy` shares no object with the original params, so `decode` may return it once. Without such a
+    value, `copy` is `ABSENT`.
     """
 
     encoded: Encoded
@@ -107,8 +107,8 @@ class ParamsCodec(Generic[ParamsT]):
     def for_one_run(self) -> Self:
         """Return a copy of the codec for one run. The copy remembers the params it encoded last.
 
-        If the copy gets the same view object again, it does not validate it again. State that comes
-        from a checkpoint or an edit has other objects, so it is always checked.
+        The copy does not validate the same view object twice. State from a checkpoint, and edited
+        state, has other objects, so it is always validated.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
@@ -261,7 +261,7 @@ class ParamsCodec(Generic[ParamsT]):
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode a value of the graph state: an instance of the type, a view, or a bare value.
 
-        A view may come from a client. It is validated, and missing fields get their defaults.
+        A view, which may come from a client, is validated. Missing fields get their defaults.
 
         Raises:
             ParamsInvalid: If the value does not fit the declared type, or has an unknown field.

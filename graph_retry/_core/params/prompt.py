@@ -60,7 +60,8 @@ def seal(view: Mapping[str, Any], parts: Sequence[Addition]) -> Sealed:
 def unsealed(view: Mapping[str, Any], sealed: Sealed | None) -> list[Addition] | None:
     """Return the added parts from graph state; None if it is not known which parts were added.
 
-    They are not known if `sealed` is None, or if somebody has edited the fields that contain parts.
+    The parts are not known if `sealed` is None, or if somebody has edited the fields that contain
+    parts.
     """
     if sealed is None or (sealed["parts"] and sealed["of"] != _hash(view, sealed["parts"])):
         return None

@@ -285,7 +285,7 @@ CHANGES: dict[str, Callable[[Any, Any, Question], Any]] = {
 }
 """The keys of `respond` that change the model's output, in the order in which they are applied.
 
-Each function gets the value of its key, the output and the question. It returns the changed output.
+Each function gets the value of its key, the output and the question, and returns the new output.
 """
 
 

@@ -47,8 +47,8 @@ _KEPT = {"number", "kept_in", "redacted"}
 _PLACES = 8
 """The number of stubs at the ledger's end that stay in state.
 
-Each stub names a checkpoint with earlier records. With eight stubs, the records are lost only if
-all eight checkpoints are deleted.
+Each stub names a checkpoint with earlier records. They are lost only if the checkpoints of all
+these stubs are deleted.
 """
 
 _MOST_LISTED = 100_000
@@ -60,9 +60,9 @@ def merge_attempts(
 ) -> list[Attempt]:
     """Merge updates into the ledger, as LangGraph's reducer of the key `attempts`.
 
-    An update completes the record that has the same `number`. Without such a record, the update
-    becomes a new record. The ledger keeps its first stub and its last eight stubs, and `listed`
-    restores the other stubs.
+    An update completes the record with the same `number`. If the ledger has no such record, the
+    update becomes a new record. The ledger keeps only its first stub and its last eight stubs.
+    `listed` restores the other stubs.
 
     Example:
         >>> merge_attempts([{"number": 1, "raw": None}], [{"number": 1, "status": "failed"}])
@@ -333,8 +333,8 @@ def _blank() -> dict[str, Any]:
 def located(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     """Return a call's state for use in a different namespace.
 
-    A stub names a checkpoint by its id alone if the checkpoint is in the call's own namespace. The
-    returned stubs also have this namespace, so that the other namespace can use them.
+    A stub in the call's own namespace names only the id of its checkpoint. The returned stubs also
+    name the call's namespace, so that they are found from the other namespace.
     """
     moved = {
         key: without_implied(

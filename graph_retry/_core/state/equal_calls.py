@@ -121,8 +121,9 @@ def new_number(saved: EqualCalls, begun: Iterable[int]) -> int:
 def why_new(name: str, saved: EqualCalls, begun: Iterable[int], function: Captured) -> str | None:
     """Return a warning that a new call may be meant to continue a saved call, or None.
 
-    The warning names the values in which the two functions differ. Only a saved call with a
-    finished attempt and a saved function counts, and only if this run has not begun it.
+    The warning names the values in which the functions of the two calls differ. It is about saved
+    calls that this run has not begun, and only about those with a finished attempt and a saved
+    function.
     """
     missing = [saved[number] for number in sorted(set(saved).difference(begun))]
     fields = [

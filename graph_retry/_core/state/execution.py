@@ -88,9 +88,9 @@ class Running:
     async def wait(self) -> None:
         """Wait until no call runs, at most `_PATIENCE` seconds.
 
-        A finished future is awaited too. This gives the other calls a turn, so that the calls of a
-        node ask in the order in which they paused. The loop then looks again, because the end of
-        one call may let another call begin.
+        Waiting for a finished future, too, gives the other calls a turn. So the calls of a node ask
+        in the order in which they paused. The loop then looks again, because the end of one call
+        may let another call begin.
         """
         ends = time.monotonic() + _PATIENCE
         while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:

@@ -1,9 +1,9 @@
 """Find the identity of a call, which distinguishes the call from other calls of its task.
 
-The identity is a digest of the call's `key`. Without a key, it is a digest of the call's encoded
-first params, so a call with different params is a different call. The namespace of a saved call
-contains its task, its name, its identity and, among equal calls, its number. Therefore one exact
-lookup finds the saved call, in whatever order the node makes its calls.
+The identity of a call is a digest of its `key`. Without a key, it is a digest of the first params,
+so calls with different params are different calls. The namespace of a saved call contains its task,
+its name, its identity and, among equal calls, its number. Therefore one exact lookup finds a saved
+call, in whatever order the node makes its calls.
 
 If a crash ends a graph before its first step, the only saved state is the graph's input, under the
 channel `START`.
@@ -110,7 +110,7 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        If user code invokes a retry node, the identity ignores defaults of the params, because a
+        The defaults of params are left out if user code invokes a retry node, because a
         `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
@@ -144,8 +144,8 @@ class Made:
     def function(self) -> Captured | None:
         """The user's function with the values that it holds; None if they are not needed.
 
-        They are not needed if a key identifies the call, or if LangGraph runs the retry node, so
-        that the task identifies the call.
+        The values are not needed if a key identifies the call, or if LangGraph runs the retry node,
+        because then the task identifies the call.
         """
         if self.key is not None or self.is_task:
             return None

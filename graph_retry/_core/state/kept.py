@@ -9,8 +9,8 @@ For example, a call with three long attempts has these checkpoints:
 | B, before attempt 3 began | 1: stub to A; 2 whole |
 | the newest | 1: stub to A; 2: stub to B, with a patch from the first params; 3 whole |
 
-State keeps the stub of the first record and the last eight stubs. The stubs between them are
-implied. To read an implied record, `_Trail` goes to the checkpoint of the next stub in state. That
+State keeps the stub of the first record and the last eight stubs, but not the stubs between them.
+To read a record without a stub, `_Trail` goes to the checkpoint of the next stub in state. That
 checkpoint has the eight stubs before it.
 
 If a checkpoint is deleted, or a server hides it, its records have no content.

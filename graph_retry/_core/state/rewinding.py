@@ -138,7 +138,7 @@ def is_reopened(loop: Loop) -> bool:
 def reopened(state: Mapping[str, Any]) -> Loop:
     """Return the `Loop` of a finished call that is reopened for a rewind.
 
-    Its review was never asked. Therefore an invalid answer repeats no question.
+    The reopened review was never asked, so an invalid answer repeats no question.
     """
     review: OpenReview = {**fresh_review(str(uuid4())), "round": _NEVER_ASKED, "asked_at": now()}
     return {**loop_of(state), "next": "review", "review": review}
@@ -171,8 +171,8 @@ class PastCalls:
     def continued_by(self, made: Made, task: str, namespace: str) -> dict[str, Any] | None:
         """Return the state that a call had before the fork; None if it had none.
 
-        The saved call has the same name, task path and identity. Equal calls differ only in their
-        numbers. They are matched in order, each only once.
+        The call before the fork has the same name, task path and identity. Equal calls differ only
+        in their numbers, and are matched in order, each only once.
 
         Raises:
             ValueError: If a call should be rewound, but the node now calls with different params.

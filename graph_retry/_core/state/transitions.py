@@ -20,9 +20,9 @@ def after_failure(
 ) -> Automatic:
     """Choose the step after a failed attempt.
 
-    The call retries automatically if the params have changed, automation has not stopped, and
-    `auto_retries` allows one more retry. Without a retry, a reviewer is asked if `review` is true.
-    Otherwise the call gives up.
+    The call retries automatically if its params have changed, automation has not stopped, and
+    `auto_retries` allows one more retry. Otherwise, a reviewer is asked if `review` is true. If
+    `review` is false, the call gives up.
 
     Example:
         >>> rules = dict(stopped=False, auto_retries=1, review=True)
@@ -48,8 +48,8 @@ def why_no_call(
 ) -> str | None:
     """Return why an automatic author may not call the model with the next params, or None.
 
-    This rule prevents blind retries. It applies to hooks, feedback, automatic reviewers and the
-    default decision of an expired review, but not to people.
+    This rule prevents blind retries by hooks, feedback, automatic reviewers and the default
+    decision of an expired review. People may always call the model.
 
     Args:
         attempts: The ledger so far.

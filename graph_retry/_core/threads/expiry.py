@@ -1,6 +1,6 @@
 """End expired reviews, and remind people of the other open reviews, in one pass over all threads.
 
-Such a pass is a sweep. A cron job, for example, calls `expire_reviews` regularly.
+One such pass is a sweep. A cron job, for example, calls `expire_reviews` regularly.
 
 A reminder, or an escalation to other people, is a stage of the review and is sent once. Each
 review's thread has the names of its sent stages in a namespace of their own. A sweep locks the

@@ -108,8 +108,8 @@ def any_item(path: str) -> str:
 def row_of(review: PendingReview, earlier: Row | None = None) -> Row:
     """Make the row of a review. It has only short fields, because all rows stay in memory.
 
-    `earlier` is the row of an earlier attempt of the same call. The new row keeps its name, because
-    people know the call by this name.
+    `earlier` is the row of an earlier attempt of the same call. The new row gets the earlier name,
+    because people know the call by this name.
     """
     labels = texts_of(review.labels)
     found = list(texts_in(review.params))
@@ -231,9 +231,9 @@ def places_in(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 def subject_of(row: Named, places: Mapping[str, int]) -> str:
     """Return the subject of a call, or an excerpt of its params.
 
-    `places` has the number of different texts at each place, from `telling`. The excerpt is the
-    text at the place where the calls differ most, so that all calls are named by the same place. If
-    they differ nowhere, it is the longest text.
+    `places` has the number of different texts at each place of the params, as `telling` counts
+    them. The excerpt is the text at the place with the most different texts, so that all calls are
+    named by the same place. If the calls differ nowhere, the excerpt is the longest text.
     """
     if row.subject:
         return row.subject

@@ -1,6 +1,6 @@
 """Keep the open reviews of a source as short rows in memory, because reading all threads is slow.
 
-A look is one reading of the source, in an asyncio task, which updates the rows.
+A look is one reading of the source, which updates the rows.
 """
 
 from __future__ import annotations

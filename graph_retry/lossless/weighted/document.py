@@ -259,9 +259,9 @@ def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
 def _suspect(first: Reading | None, reader: Reader, price: dict[str, int]) -> bytearray:
     """Mark the places where the second search assumes lost or wrong marks.
 
-    They are around the expensive steps of the first reading, if it loses no data. Without such a
-    reading, they are around the furthest position that was read. If the first reading loses data at
-    a low cost, no place is marked.
+    If the first reading loses no data, the places are around its expensive steps. If there is no
+    reading, or if the reading loses data at a high cost, they are around the furthest position that
+    was read. If the reading loses data at a low cost, no place is marked.
     """
     size = len(reader.text) + 2
     suspect = bytearray(size)

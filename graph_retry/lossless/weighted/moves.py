@@ -131,7 +131,7 @@ class Moves(Search):
     def cut_off(self) -> None:
         """Add a reading in which the text was cut off at its end.
 
-        It costs more after a closing bracket, because few texts are cut off there.
+        Such a reading costs more after a closing bracket, because few texts are cut off there.
         """
         at_bracket = "cut_at_bracket" if self.text.rstrip()[-1:] in "]}" else ""
         self.go(self.end, "$", None, "", "truncated", at_bracket)

@@ -1,9 +1,9 @@
 """The steps that continue a reading inside a string, where each quote may end the string or not.
 
-Inside a string, the mode of a reading is `S`, the opening quote, `k` (key) or `v` (value), and `1`
-or `0`, such as `S"v0`. `1` means that an inner quote has no partner yet. `l` and `m` may follow.
-`l`: an inner quote stays without a partner. `m`: an inner quote looks like the quote of an object's
-member. With both, these are probably two strings, and a quote is lost.
+In a string, the mode of a reading is `S`, the opening quote, `k` (key) or `v` (value), and `1` or
+`0`, as in `S"v0`. `1` means that an inner quote has no partner yet. Two more letters may follow:
+`l` if an inner quote stays without a partner, and `m` if an inner quote looks like the quote of an
+object's member. With both letters, a quote was probably lost between two strings.
 """
 
 from graph_retry.lossless._ground import lazy

@@ -68,7 +68,7 @@ Secret = Annotated[
 class WrongArgumentError(EscapedText, TypeError, ValueError):
     """An argument has a wrong name, type or value.
 
-    It is both a `TypeError` and a `ValueError`, because callers expect one or the other.
+    This error is both a `TypeError` and a `ValueError`, because callers expect one or the other.
     """
 
 

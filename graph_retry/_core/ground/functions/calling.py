@@ -330,10 +330,10 @@ def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 
 
 def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
-    """Return the line on which a function computes its result but forgets to return it, or None.
+    """Return the line on which a function forgets to return the result it computes, or None.
 
-    Such a function returns no value, and drops the result of a comparison, of a function in
-    `_PURE`, or of a function that makes a `Decision`.
+    The function has no `return` with a value. It drops a comparison, or the result of a function
+    that only computes (in `_PURE`) or that makes a `Decision`.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):

@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import as_repr, error_text
 
 @runtime_checkable
 class Rule(Protocol):
-    """A rule for values of a type, for `Annotated`. Errors end with its `hint`, if it has one."""
+    """A rule for values of a type, for `Annotated`. A `hint`, if it has one, ends its errors."""
 
     def holds(self, value: Any, /) -> bool:
         """Return whether a value obeys the rule. The value already has the right type."""
@@ -207,7 +207,7 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return why a value is not a function of these arguments (may be ""); None if it is one."""
+    """Return why a value is no function of these arguments, perhaps ""; None if it is one."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:

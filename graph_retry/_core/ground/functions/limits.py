@@ -1,7 +1,7 @@
 """Limit the time of one request: in total, and without any progress.
 
-As in LangGraph's `TimeoutPolicy`, progress is a piece of a stream, a custom event, an event of a
-LangChain callback, or a call of `runtime.heartbeat()`.
+Progress is a piece of a stream, a custom event, an event of a LangChain callback, or a call of
+`runtime.heartbeat()`, as in LangGraph's `TimeoutPolicy`.
 """
 
 from __future__ import annotations

@@ -137,13 +137,13 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return a copy of this feedback with `words` as its last sentence.
 
-        These words tell the model how to answer if the output is not JSON text, for example by a
-        tool call.
+        The words tell the model how to answer if the output is not JSON text, for example by a tool
+        call.
         """
 
 
 OnRetry = Hook[ParamsT] | Sequence[Hook[ParamsT]] | None
-"""One hook, or several hooks, which are asked in order until one of them changes the params."""
+"""One hook, or several hooks that are asked in order until one changes the params."""
 
 # mypy has no other name for the type of the expressions `Literal["a"]` and `Annotated[int, …]`.
 OutputForm = Mapping[str, Any] | Callable[[Any], Any] | UnionType | _SpecialForm

@@ -16,10 +16,10 @@ from graph_retry.records import Addition, Attempt
 class BudgetRule(Protocol):
     """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
-    Derive your own budget from this class and write `exceeded`. The other methods have defaults. A
-    long call's state lacks large earlier records. With the method `spent_on`, the loop saves a sum
-    of these records, and passes it as `before`. Without `spent_on`, the loop reads the records
-    again.
+    Derive your own budget from this class and write `exceeded`. The other methods have defaults.
+    The state of a long call has only the newest attempts. With the method `spent_on`, the loop
+    saves a sum of the older attempts, and passes the sum as `before`. Without this method, the loop
+    reads the older attempts again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -39,7 +39,7 @@ class BudgetRule(Protocol):
     def exceeded(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
         """Return why automatic retries must stop after these attempts; None if they may continue.
 
-        If they stop, a person is asked. With `review=False`, the call ends as `exhausted`.
+        A person is then asked. With `review=False`, the call ends as `exhausted`.
 
         Args:
             attempts: The records of the call's attempts, without those that `before` sums up.
@@ -67,7 +67,7 @@ class BudgetRule(Protocol):
     def refused(self) -> str | None:
         """Return why no automatic call of the model may be made now; None if one may (the default).
 
-        It is called before each automatic attempt, even before the first.
+        The loop calls this method before each automatic attempt, even before the first.
         """
         return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 PYTHON = f"{sys.implementation.cache_tag}"
-"""The version of Python. It is a part of each digest, because bytecode depends on it."""
+"""The version of Python, which is part of each digest because bytecode depends on it."""
 
 
 @lru_cache(maxsize=1_000)

@@ -62,7 +62,7 @@ _MEANS = (
     BaseLanguageModel, BaseStore, BaseCheckpointSaver, Runtime, BaseCallbackHandler,
     BaseCallbackManager, SecretStr, SecretBytes, Secret, SSLContext, ContextVar,
 )  # fmt: skip
-"""Classes whose objects only help to make a call. They may be exchanged while a call waits."""
+"""Classes of objects that only help to make a call, and may be exchanged while a call waits."""
 
 CONTAINERS, _NAMED = (list, tuple, dict, set, frozenset, deque), (type, types.ModuleType)
 _FLAT = frozenset({type(None), bool, int, float, str, bytes})
@@ -328,7 +328,7 @@ def is_stream(value: Any) -> bool:
 def is_unknown(value: Any) -> bool:
     """Return whether a value may have data that cannot be read.
 
-    This is true of a stream, and of most objects that Python implements in C.
+    Streams, and most objects that Python implements in C, may have such data.
     """
     kind = class_of(value)
     is_known = is_means(value) or isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)

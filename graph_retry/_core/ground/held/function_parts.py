@@ -1,9 +1,10 @@
 """Split a function into parts: the values that it holds, each with a digest of its content.
 
 A function holds the cells of its closure, its defaults and its attributes. A `partial` also holds
-its arguments, and a method holds the attributes of its object. If a value is itself a function, its
-values are parts as well. A value without readable content has no digest. It counts as an object
-that only helps to make a call, such as a client, unless reading it uses it up.
+its arguments, and a method holds the attributes of its object. If a held value is itself a
+function, the values of this function are parts as well. A value without readable content has no
+digest. Such a value counts as an object that only helps to make a call, such as a client, unless
+reading uses it up.
 """
 
 from __future__ import annotations
@@ -78,8 +79,7 @@ class Reading:
     uncertain: The names of parts whose content cannot be read for certain.
     places: The names of all values that were looked at.
 
-    With an earlier reading `before`, only values that had a digest in `before` are read again, and
-    pieces only if the digest has changed.
+    If there is an earlier reading `before`, only values with a digest in `before` are read again.
     """
 
     def __init__(self, function: Any, salt: str, before: Reading | None = None) -> None:
@@ -296,8 +296,9 @@ def is_followed(value: Any) -> bool:
 def token_of(owner: Any, *, kept: bool = False) -> str | None:
     """Return a token that identifies one object of this process; None if there can be none.
 
-    A token needs a weak reference, which lists and iterators do not allow. With `kept`, they get a
-    token nevertheless, and this module keeps the last 50 of them in memory.
+    A token needs a weak reference, which Python does not allow for lists and iterators. With
+    `kept`, such an object gets a token nevertheless. This module keeps the last 50 of these objects
+    in memory.
     """
     place = id(owner)
     known = _tokens.get(place)

@@ -43,7 +43,7 @@ async def hold_while_asking(
 ) -> AskingRun | None:
     """Lock a thread for the run that asks a person; return None if the thread is locked already.
 
-    `is_idle` returns whether all tasks of the run have stopped. Then an answer can be applied, even
+    `is_idle` returns whether all tasks of the run have stopped. An answer can then be applied, even
     if the run never ends because the reader of its stream has left.
     """
     with ExitStack() as unless_held:

@@ -55,7 +55,7 @@ class Store:
     savers: ClassVar[str] = ""
     """The module of the savers that this class is for, or the package of their modules."""
     keeps_reviews: bool = False
-    """Whether `open` and the methods below it work. Then a listing reads only open threads."""
+    """Whether `open` and the methods below it work, so that a listing reads only open threads."""
     knows_namespaces: bool = False
     """Whether `namespaces` costs little, so that each call may ask for them."""
 
@@ -156,7 +156,7 @@ ON CONFLICT (thread_id, namespace) DO
 """  # noqa: S608 - a constant
 _SELECT = f"SELECT thread_id, namespace, review_id, place FROM {_TABLE} "  # noqa: S608
 _FILLED = OpenReview("", "", "", "")
-"""A marker row. It means that all threads were read once, even those older than the table."""
+"""A marker row, which says that all threads were read once, even older threads."""
 _prepared: WeakSet[Any] = WeakSet()
 """The savers whose table is known to exist."""
 
@@ -378,7 +378,7 @@ _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
 
 @checked
 def add_store(kind: type[Store]) -> None:
-    """Use your own `Store` class for the savers that its `savers` names; the last one added wins.
+    """Use your own `Store` class for some savers; the class that was added last wins.
 
     Example:
         >>> from graph_retry.threads import Store, add_store

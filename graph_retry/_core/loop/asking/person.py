@@ -226,8 +226,8 @@ def _check_savable(
 async def _open_before(given: StepInput, store: Store) -> Collection[OpenReview]:
     """Return the thread's open reviews that the saver's table already lists.
 
-    If one of several waiting branches is answered, LangGraph runs all of them again. The branches
-    share one read of the table. The result is empty if the question must be new.
+    If one of several waiting branches is answered, LangGraph runs all these branches again. They
+    share one read of the table. If the question must be new, the result is empty.
     """
     run = given.run
     if run.caller is None or not run.slot.is_saved or run.answered or not store.keeps_reviews:
@@ -296,8 +296,8 @@ class _Shown(NamedTuple):
     async def end_plain_answer(self) -> None:
         """Remove a plain answer from the thread after a question has taken it.
 
-        LangGraph keeps a plain answer until the outermost node ends, and would give it to the next
-        question if the thread ran again.
+        LangGraph keeps a plain answer until the outermost node ends. If the thread ran again, the
+        next question would get this answer.
         """
         if self.saver is not None and self.thread is not None:
             await drop_plain_answer(self.saver, self.thread)

@@ -153,10 +153,10 @@ def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
 def _check_credentials(plan: Plan[Any], params: Mapping[str, Any]) -> None:
     """Refuse params with a credential, because params are saved and shown to people.
 
-    A credential is recognised by the name of its field (such as `api_key`), or by its beginning
-    (such as `sk-`). A text only logs a warning if it looks like a credential, if it is inside a
-    list (such as messages), or if it is a tool's argument, which the model chose. The path of the
-    field is shown, but a key in the path is redacted unless the params' declared type has it.
+    The name of a field (such as `api_key`) or the beginning of its text (such as `sk-`) shows a
+    credential. Three kinds of texts only cause a warning: texts that merely look like a credential,
+    texts inside a list (such as messages), and arguments of a tool, which the model chose. The path
+    of the field is shown, but keys in the path that the params' type does not declare are redacted.
 
     Raises:
         ValueError: If a field holds a credential, and the option `not_secret` does not name it.

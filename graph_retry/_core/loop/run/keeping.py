@@ -130,8 +130,8 @@ def stubs_again(attempts: Sequence[Attempt]) -> list[Attempt]:
 def slimmed(earlier: Sequence[Attempt], place: KeptIn) -> list[Attempt]:
     """Return the stubs that replace the whole records in state. Each stub names `place`.
 
-    The state keeps the params of the first attempt. The last stub gets a patch from the first
-    params to its own params, and the stub that had such a patch loses it.
+    The state keeps the params of the first attempt. The last stub has a patch from the first params
+    to the params of its own attempt. No other stub needs such a patch.
     """
     first, last = params_at(earlier[:1]), params_at(earlier)
     updates: list[Attempt] = []

@@ -120,7 +120,7 @@ def _validator(output: Any, settings: Settings) -> Validator | None:
 
 
 def check_fields(what: str, names: Iterable[str], fields: Collection[str] | None) -> None:
-    """Raise if a name is not one of `fields`, the fields of the params. None allows any name."""
+    """Raise if a name is not among the `fields` of the params. None allows any name."""
     unknown = [name for name in names if fields is not None and name not in fields]
     if fields is not None and unknown:
         raise ValueError(
@@ -150,7 +150,7 @@ def _check_declared(
 ) -> None:
     """Raise if the params cannot have the class that the user's function declares for them.
 
-    Each attempt would fail, and no edit of a reviewer could help.
+    With such params, each attempt would fail, and no edit of a reviewer could help.
     """
     if codec.fits(declared):
         return

@@ -294,8 +294,8 @@ async def _paused(run: LoopRun) -> None:
 async def _closed(run: LoopRun) -> None:
     """End a run, and remove its answered reviews from the inbox.
 
-    The first new call of a node also looks for reviews that a new input or a fork has ended. It
-    looks at its end, because LangGraph may save the input while the call runs.
+    The first new call of a node also warns if a new input or a fork has ended reviews. It looks for
+    them at its end, because LangGraph may save the input while the call runs.
     """
     run.trace.close()
     run.slot.end()

@@ -1,8 +1,8 @@
 """The format `xml`: fields in XML tags, such as `<name>Ada</name>`, as prompts often ask for.
 
-This is not full XML. The text in a tag is not unescaped, so that code and prose may contain `<` and
-`&`. Only a CDATA section around a whole text is removed. A number, list or object is written as
-JSON inside its tag. An object may also be nested tags, and a list a repeated tag.
+The format is not full XML. The text in a tag is not unescaped, so that code and prose may contain
+`<` and `&`. Only a CDATA section around a whole text is removed. A number, list or object is JSON
+inside its tag. An object may also be nested tags, and a list may be a repeated tag.
 """
 
 from __future__ import annotations

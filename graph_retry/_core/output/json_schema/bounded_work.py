@@ -28,7 +28,7 @@ _STEPS = 50_000
 _STEPS_PER_VALUE = 200
 """The maximum number of steps is `_STEPS`, and `_STEPS_PER_VALUE` for each inner value."""
 _COMPARISONS = 20
-"""The number of comparisons of members that count as one step, the check of one keyword."""
+"""The number of comparisons of members that count as one step."""
 _FRAMES_OF_LOOKUP = 60
 """More frames of the stack than the look-up of a reference takes."""
 
@@ -56,7 +56,7 @@ class _Work:
 
 
 class _Judged:
-    """The errors that one keyword of a schema finds in one value. They are found only once.
+    """The errors that one keyword of a schema finds in one value, which are found only once.
 
     The first caller gets the errors themselves. Later callers get copies, because validators write
     a path into an error. The copies lack the inner errors of union branches. `about` keeps the
@@ -103,8 +103,9 @@ _work: ContextVar[_Work | None] = ContextVar("graph_retry_schema_work", default=
 def with_bounded_work(draft: Any, *, remembers: bool = True) -> Any:
     """Return a draft's validator class that counts its steps while `errors_of` runs.
 
-    With `remembers`, the class also stores the results of keywords. This is correct only if a
-    result depends on the schema and the value alone, and if no dict is at two places of the schema.
+    With `remembers`, the class also stores the results of keywords. Stored results are correct only
+    if a result depends on the schema and the value alone, and if no dict is at two places of the
+    schema.
     """
     rules = {**draft.VALIDATORS, "uniqueItems": _unique_items}
     leading = _LEADING if remembers else frozenset[str]()

@@ -24,7 +24,7 @@ _RANGE = re.compile(r"(\\.|.)-(\\.|.)|(\\.|.)", re.DOTALL)
 def with_linear_patterns(draft: Any) -> Any:
     """Return a draft's validator class that matches every pattern in linear time.
 
-    It also checks the keyword `dependencies`, which newer drafts ignore silently.
+    The class also checks the keyword `dependencies`, which newer drafts ignore.
     """
     known = {"dependencies": _lib.Draft7Validator.VALIDATORS["dependencies"], **draft.VALIDATORS}
     additional = _additional(known["additionalProperties"])

@@ -132,8 +132,8 @@ class GrowingArguments:
     """Turns the pieces of tool calls into the JSON text of the answer, piece by piece.
 
     If a list is wanted, each call is an element. If one value is wanted, the first call is the
-    answer if it has the name of the output type. Otherwise a later call may be the answer, and the
-    answer is unknown until the end.
+    answer, unless it has another name than the output type. Then a later call may be the answer,
+    which is unknown until the end.
     """
 
     def __init__(self, validator: Validator) -> None:

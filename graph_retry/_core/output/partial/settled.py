@@ -1,8 +1,8 @@
 """Find the errors in an incomplete value that no later text can correct.
 
 A member or element is settled when the next one has begun. Before that, even its closing quote may
-be a quote inside the text. All settled parts are validated by the whole type or schema. Errors at
-other places are ignored, such as a missing field of an open object.
+be a quote inside the text. The settled parts are validated by the whole type or schema. Errors at
+unsettled places do not count. For example, an open object may still get a missing field.
 """
 
 from __future__ import annotations

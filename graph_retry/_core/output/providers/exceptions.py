@@ -228,7 +228,7 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _seconds(text: Any, scale: float, date: str | None) -> float | None:
-    """Return a time to wait in seconds. It is given as a number or as a date."""
+    """Return a time to wait in seconds, from a number or a date."""
     if not isinstance(text, str):
         return None
     try:

@@ -88,8 +88,8 @@ def message_of(result: Any) -> BaseMessage | None:
 def chunk_of(piece: Any) -> tuple[AIMessageChunk | None, dict[str, Any]]:
     """Convert a piece of a stream to a message chunk, or to None if its type is unknown.
 
-    The second result has the usage and the finish reason if they replace those of earlier pieces.
-    Otherwise it is empty.
+    The second result is a dict with the usage and the finish reason, if these replace those of
+    earlier pieces. Otherwise the dict is empty.
     """
     if (chunk := chunk_in(piece)) is not None:
         return chunk, {}

@@ -40,7 +40,7 @@ class NamedClasses(NamedTuple):
 def named_classes(output: Any) -> NamedClasses | None:
     """Return the classes of a type that a tool call must name; None for other types.
 
-    Such a type is a union or a list, and none of its classes has the fields `name` and `arguments`.
+    The type is a union or a list, and none of its classes has the fields `name` and `arguments`.
     """
     whole = _plain(output)
     is_list = get_origin(whole) is list
@@ -81,7 +81,7 @@ class CallsValidator(TypedValidator):
 
     @cached_property
     def _other_way(self) -> TypeAdapter[Any]:
-        """The union in reverse order. If two classes fit, pydantic then takes the other one."""
+        """The union in reverse order. Pydantic then takes another class if two classes fit."""
         union: Any = Union
         return self._adapter_of(union[tuple(reversed(self._kinds))])
 

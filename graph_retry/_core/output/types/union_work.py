@@ -1,8 +1,8 @@
 """Count the steps of a validation in advance, because recursive unions multiply the steps.
 
 If a union has no tag, pydantic tries each branch, and each branch validates its parts again. In a
-recursive union, the number of steps doubles with each level of the value. This module counts the
-steps in linear time, because it visits each part once for each schema.
+recursive union, the number of steps doubles with each level of the value. Counting takes linear
+time, because this module visits each part once for each schema.
 """
 
 from __future__ import annotations

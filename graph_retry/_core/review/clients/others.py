@@ -1,8 +1,8 @@
 """Read the questions of other libraries as reviews, and answer them in their own form.
 
-Some libraries ask in the form of LangChain's `HumanInTheLoopMiddleware`, in the form of Agent
-Inbox, or with `interrupt(value, response_schema=…)`. `READERS` has a function for each form. An
-interrupt in any other form is not a review.
+LangChain's `HumanInTheLoopMiddleware`, Agent Inbox, and `interrupt(value, response_schema=…)` each
+have a form of question. `READERS` has a function for each form. An interrupt in any other form is
+not a review.
 """
 
 from __future__ import annotations

@@ -63,9 +63,9 @@ class Brief(dict[str, Any]):
 def build_payload(question: Question) -> dict[str, Any]:
     """Return the value of the interrupt with which a question is asked.
 
-    `params`, `suggested_params` and an `output` that a person may take are never shortened. All
-    other long fields are shortened, such as the raw output and the fields of a form. A question
-    about a valid output has no `failure`.
+    `params`, `suggested_params` and an `output` that a person may take are never shortened. Other
+    long fields are shortened, such as the raw output. A question about a valid output has no
+    `failure`.
 
     Example:
         >>> from graph_retry._core.params.codec import ParamsCodec

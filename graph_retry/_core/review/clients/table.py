@@ -145,7 +145,7 @@ def _args(entry: Entry, reading: Reading) -> Entry:
 
 
 def _accepted(entry: Entry, reading: Reading) -> Entry:
-    """Read an approval from Agent Inbox. Its `args` is the form as it was shown."""
+    """Read an approval from Agent Inbox, whose `args` is the form as it was shown."""
     if "args" not in entry:
         return entry
     _form_in(entry["args"], reading)

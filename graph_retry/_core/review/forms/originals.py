@@ -105,8 +105,8 @@ def put_back(value: Any, shown: Any, original: Any) -> Any:
 def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]:
     """Return a list in which each item that repeats a shown item is the original again.
 
-    An item that stands for only one original is recognised even if it was moved. Other items are
-    recognised by their position, unless the length of the list has changed.
+    An item that can only stand for one original is recognised even if it was moved. Any other item
+    is recognised by its position, if the list has its old length.
     """
     behind: dict[str, list[Any]] = {}
     for seen, item in zip(shown, original, strict=True):

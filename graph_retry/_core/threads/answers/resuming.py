@@ -317,8 +317,8 @@ async def _write_down(
     """Save each answer beside its call's checkpoint. Return the other answers by interrupt id.
 
     An answer cannot be saved on a server, for a question of another library, or if the call's
-    checkpoint was deleted. A plain answer of an earlier run is removed first, because LangGraph
-    would give it to the next question.
+    checkpoint was deleted. A plain answer that an earlier run left is removed first, because
+    LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]

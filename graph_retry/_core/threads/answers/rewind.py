@@ -1,8 +1,8 @@
 """Go back to an earlier attempt of a call, and continue from there with other params.
 
 A call that waits for a person gets an answer that names the earlier attempt. For a finished call,
-the thread is forked. The checkpoint from which the call was made is copied to the end of the
-thread, and the graph runs from the copy.
+the thread is forked: the checkpoint before the call is copied to the end of the thread, and the
+graph runs from the copy.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ async def rewind(
 ) -> Any:
     """Make an earlier attempt again with other params, or answer its review differently.
 
-    The attempts before the earlier attempt stay in the ledger (all attempts of the call) and are
-    not made again. The attempts after it leave the ledger, but their checkpoints stay. The author
-    of the new attempt is `rewind`.
+    The ledger has all attempts of a call. The attempts before the rewound attempt stay in the
+    ledger, and are not made again. The attempts after it leave the ledger, but their checkpoints
+    stay. The author of the new attempt is `rewind`.
 
     A call can be rewound while it is paused and after it has finished, also in a subgraph or a
     `Send` branch. If the thread has made several calls, pass the `ledger` of one of them, from

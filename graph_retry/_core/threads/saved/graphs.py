@@ -165,8 +165,8 @@ async def _is_empty(graph: Any, config: RunnableConfig) -> bool:
 def may_make(graph: Any, namespace: str) -> bool:
     """Return whether the graph may make the call that was saved under this namespace.
 
-    A subgraph that a function invokes, or that runs on a server, may make any call, because its
-    nodes are unknown.
+    The nodes of a subgraph are unknown if a function invokes it, or if it runs on a server. So such
+    a subgraph may make any call.
     """
     for part in parts_of(namespace):
         if not (part.is_node and is_local(graph)):

@@ -160,10 +160,9 @@ async def add_others(
 
     `others` has the namespaces of the questions by interrupt id.
 
-    LangGraph shows an interrupt until its node ends. If the process dies before that, an answer
-    stays saved with the checkpoint of the node's start, and a second answer would have no effect.
-    So a question with a saved answer is not added. Only the first interrupt of a task can be
-    checked, because `Interrupt.from_ns` computes only its id.
+    LangGraph shows an interrupt until its node ends, even if an answer is saved. A second answer
+    would have no effect, so a question with a saved answer is not added. This is known only for the
+    first interrupt of a task, because `Interrupt.from_ns` computes only the id of the first.
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None
     if others and saver is not None:

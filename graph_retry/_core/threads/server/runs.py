@@ -58,8 +58,8 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember which runs have finished, because a finished run cannot answer an open review.
 
-        `is_asking` is True if a run without an answer is unfinished. This run may have asked the
-        open question, so an answer would cancel it and repeat its other work.
+        `is_asking` tells whether a run that brought no answer is unfinished, because such a run may
+        have asked the open question. Answering would cancel the run, and repeat its other work.
         """
         runs = await self._read()
         self.is_asking = any(
@@ -142,8 +142,8 @@ class RemoteRuns:
     async def asked(self) -> Sequence[Interrupt]:
         """Return the questions that the server lists for a thread, if the thread waits.
 
-        The state from the server lacks the questions of a node behind a join of edges, because its
-        `next` and `tasks` are empty (seen with langgraph-api 0.16.7).
+        The `next` and `tasks` of a server's state are empty for a node behind a join of edges, so
+        the state lacks its questions (seen with langgraph-api 0.16.7).
         """
         thread = await call(self._client.threads.get, self._thread_id)
         return listed_questions(thread) if thread["status"] == "interrupted" else ()

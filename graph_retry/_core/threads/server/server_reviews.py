@@ -52,10 +52,10 @@ T = TypeVar("T")
 class _IdleThreads:
     """The idle threads with open questions that were found through a client.
 
-    If a run is cancelled before it begins, the server sets the status of its thread to `idle`, even
-    if the thread waits for a person. A search cannot distinguish such a thread from a finished one.
-    But the cancellation changes the thread's `updated_at`. So most searches read only the idle
-    threads that have changed, and from time to time a search reads all.
+    A server sets the status of a thread to `idle` if a run is cancelled before it begins, even if
+    the thread waits for a person. Finished threads have the same status. But a cancellation changes
+    the thread's `updated_at`. So most searches read only the idle threads that have changed. From
+    time to time, a search reads all idle threads.
     """
 
     all_read_at: float

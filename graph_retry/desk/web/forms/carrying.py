@@ -1,9 +1,9 @@
 """Apply a person's changes in one review to other reviews that failed in the same way.
 
-A change is applied exactly or not at all. If a review has the same old value, it gets the person's
-new value. If it has a different number, this number becomes the person's number. If it has a
-different text, this text gets the words that the person added at the beginning or end. For any
-other change, the person answers the review separately.
+A change is applied exactly or not at all. If another review has the same old value, it gets the
+person's new value. A different number becomes the person's number. A different text gets the words
+that the person added at the beginning or end. Any other change is not applied, and the person
+answers the other review separately.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _after(text: str, at: int) -> int:
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
     """Cut a JSON text into pieces. Each piece has the pointer of its fault, or "".
 
-    If a value is missing, the object around it is marked. A text that is not JSON is one piece.
+    A missing value marks the object that lacks it. A text that is not JSON is one piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])

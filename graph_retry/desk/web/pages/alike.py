@@ -47,11 +47,11 @@ SHOWN = 2_000_000
 class Preview:
     """The effect of the first review's answer on one similar review.
 
-    `decision` is the adapted answer. If no such answer is possible, `decision` is None, and `why`
-    is the reason. If the call is made again, `asked` compares the old params with the new params.
-    Otherwise `output` is the call's new output, and `changed` compares it with the model's output.
-    `doubts` lists the errors that the schemas of the question find in the decision. `odd` tells how
-    the params or the used output differ from those of the other reviews.
+    `decision` is the adapted answer. Without a possible answer, `decision` is None, and `why` is
+    the reason. If the call is made again, `asked` compares the old params with the new params.
+    Otherwise `output` is the call's new output, and `changed` compares this output with the model's
+    output. `doubts` lists the errors that the question's schemas find in the decision. `odd` tells
+    how the params or the new output differ from those of other reviews.
     """
 
     review: PendingReview
