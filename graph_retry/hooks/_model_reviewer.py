@@ -79,10 +79,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review as the text for the model, in about `limit` characters.
-
-    Short parts are written in full. Long parts share the other characters equally.
-    """
+    """Write the parts of a review for the model. Long parts are cut to fit `limit` characters."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)

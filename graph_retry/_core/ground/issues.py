@@ -144,7 +144,7 @@ def describe(value: Any, *, with_length: bool = False) -> str:
 def attempt(call: Callable[..., Any], *args: Any, root: Any = ABSENT) -> tuple[Any, list[Issue]]:
     """Call a user's function. Return (result, no issues), or (`ABSENT`, issues) if it raises.
 
-    If `root` (the value that the function checks) is given, the paths of the issues are exact.
+    With `root`, the value that the function checks, the paths of the issues are exact.
     """
     try:
         return call(*args), []

@@ -172,10 +172,7 @@ class _Walk:
 
 
 def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
-    """Yield lists of schemas. A valid value fits at least one schema of each list.
-
-    An `anyOf` or `oneOf` gives one list. Each member of an `allOf` gives a list with one schema.
-    """
+    """Yield lists of schemas. A valid value fits at least one schema of each list."""
     for name in _COMBINING:
         listed = node.get(name)
         if is_array(listed):

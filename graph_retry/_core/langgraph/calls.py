@@ -294,8 +294,6 @@ async def _wait_for_anchor(
 def _is_of(name: str, saved: CheckpointTuple) -> bool:
     """Return whether the state in a task's namespace belongs to a call with this name.
 
-    The state may belong to another call or graph of the node, such as the first graph of a chain.
-
     Raises:
         ReplayMismatch: If another graph waits there, because the node was a subgraph before.
     """
@@ -317,10 +315,7 @@ def _is_of(name: str, saved: CheckpointTuple) -> bool:
 async def _note_changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> str | None:
-    """Warn if a new call may be meant to continue a saved call with its name; return the warning.
-
-    The call remains a new call, because a loop, changed code and parallel calls look the same here.
-    """
+    """Warn if a new call may be meant to continue a saved call, and return the warning."""
     name = made.name
     how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
     if not how:
@@ -334,10 +329,7 @@ async def _note_changed(
 async def _unkeyed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call with a `key` differs from a saved call without one, and the advice.
-
-    Only a saved call with equal params counts. Without such a call, both texts are "".
-    """
+    """Return how a new call with a `key` differs from a saved call without, and the advice."""
     start = namesakes(execution.task, made.name)
     namespace = f"{start}{identity_of(made.params)}" if made.params else start
     if execution.begun[namespace] or not await newest_checkpoint(
@@ -353,10 +345,7 @@ async def _unkeyed(
 async def _changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call differs from the saved calls with its name, and the advice.
-
-    Saved calls that this run has made do not count. Without a saved call, both texts are "".
-    """
+    """Return how a new call differs from saved calls that this run has not made, and the advice."""
     start, thread_id = namesakes(execution.task, made.name), execution.thread
 
     async def read() -> dict[str, Encoded]:

@@ -216,10 +216,7 @@ async def tell_unused(
     values: Mapping[str, Any],
     name: str,
 ) -> None:
-    """Warn if an answer was sent to an earlier checkpoint of a call that has ended.
-
-    `place` is the namespace of the call, and `values` is the call's state.
-    """
+    """Warn if an answer was sent to an earlier checkpoint of a call that has ended."""
     loop = outermost_loop(configurable)
     if loop is None or not loop.is_replaying or loop_of(values)["next"] != "end":
         return

@@ -190,10 +190,7 @@ def starters(configurable: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def loop_around(configurable: Mapping[str, Any]) -> Any:
-    """Return LangGraph's running loop of the graph that runs a task, or None.
-
-    The loop is found through the function with which the task starts a `@task`.
-    """
+    """Return LangGraph's running loop of the graph that runs a task, or None."""
     for starter in starters(configurable):
         loop: Any = getattr(starter.keywords["schedule_task"], "__self__", None)
         if loop is not None:

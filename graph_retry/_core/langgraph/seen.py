@@ -134,10 +134,7 @@ def write_to(caller: RunnableConfig, writes: Iterable[Write]) -> None:
 
 
 def writer_of(caller: RunnableConfig) -> StreamWriter | None:
-    """Return the function that writes custom events in the name of a node, or None.
-
-    LangGraph's own writer reads the node's name from the context.
-    """
+    """Return the function that writes custom events in the name of a node, or None."""
     configurable = caller.get("configurable", {})
     outer: Runtime[Any] | None = configurable.get(key_of(configurable, Runtime))
     if outer is None:

@@ -345,10 +345,7 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the loop's own state, the earlier attempts, and whether the ledger is old.
-
-    An old ledger has the attempts of an earlier call, and is replaced.
-    """
+    """Return the loop's own state, the earlier attempts, and whether they are an older call's."""
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
     # If the last record of the input is `running`, its attempt has not been made yet.

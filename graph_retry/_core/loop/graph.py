@@ -64,10 +64,7 @@ def node_graph(plan: Plan[Any], params_type: Any) -> RetryGraph:
 
 
 def function_graph(settings: Settings) -> RetryGraph:
-    """Return the compiled loop for calls of `retry_llm_call`. Each call passes its own plan.
-
-    Calls with the same lessons and the same option `transient` share one compiled loop.
-    """
+    """Return the loop that all calls with the same lessons and `transient` share."""
     return _shared_graph(_reducer(settings), transport_policy(settings.transient))
 
 

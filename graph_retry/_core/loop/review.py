@@ -176,10 +176,7 @@ def _redacted(plan: Plan[Any], decision: Decision) -> Decision:
 
 
 def _note(decision: Decision, taken: Taken) -> dict[str, Any]:
-    """Return a decision as the ledger records it: with its author, time, channel and review id.
-
-    The params and the output of the decision are left out.
-    """
+    """Return a decision as the ledger records it, without its params and output."""
     said = {key: value for key, value in decision.items() if key not in ("params", "output")}
     user = _user() if taken.author == "human" else None
     by = user or decision.get("by")

@@ -316,10 +316,7 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Count the run as not running while the reader of its stream handles a part.
-
-        If the reader raises an error, the run has ended.
-        """
+        """Count the run as not running while the reader of its stream handles a part."""
         self.end()
         yield
         self.start()

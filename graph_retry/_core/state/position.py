@@ -152,10 +152,7 @@ def fresh_loop() -> Loop:
 
 
 def review_id_of(attempt_key: str, round_: int) -> str:
-    """Return the id of a question; `attempt_key` is the idempotency key of the attempt.
-
-    `round_` grows, and the id changes, whenever the question is asked again.
-    """
+    """Return the id of a question, which changes when the question is asked again."""
     return digest(attempt_key, round_)
 
 

@@ -70,10 +70,7 @@ class Rewound(NamedTuple):
     problem: str | None
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
-        """Return the attempts up to the answered one, which gets the decision.
-
-        An attempt that is made again is removed from the ledger.
-        """
+        """Return the attempts up to the answered attempt, which is left out if it is made again."""
         if self.again and any(ROWS[decision["type"]].calls):
             return self.attempts[:-1]
         last: Any = {**self.attempts[-1], "decision": decision}

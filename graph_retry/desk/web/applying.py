@@ -156,10 +156,7 @@ class Sent:
         return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
     def shorten(self) -> None:
-        """Forget all but the data of the outcome page.
-
-        If an answer was not applied, keep the form.
-        """
+        """Forget all but the data of the outcome page. Keep the form of answers that failed."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
         self.missed = [

@@ -208,10 +208,7 @@ class Site:
         self, request: Request, status: int, title: str, text: str, access: Access | None = None,
         *, following: Sequence[PendingReview] = (), missed: Sequence[Missed] = (),
     ) -> Response:  # fmt: skip
-        """Return a page with a heading, a text, and links to reviews of the same thread.
-
-        The page lists the `missed` reviews with the person's input for them.
-        """
+        """Return a page with a text, links to `following` reviews, and input for `missed` ones."""
         return await self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None, following=following,

@@ -149,9 +149,7 @@ def _checking(function: Callable[..., Any], annotated: Any) -> Callable[..., Any
 def check_options(
     declared: Any, given: Mapping[str, Any], also: Iterable[str] = (), *, inside: str = ""
 ) -> dict[str, Any]:
-    """Check options by the `TypedDict` that declares them. Return the options that are given.
-
-    An option with the value None counts as not given.
+    """Check options by the `TypedDict` that declares them. Return those that are not None.
 
     Args:
         declared: The `TypedDict`.
@@ -189,10 +187,7 @@ def check_names(
 
 @cache
 def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
-    """Return a function's signature, the name of `**options`, and its other keyword arguments.
-
-    The signature is read at the first call, because the import must be fast.
-    """
+    """Return a function's signature, the name of `**options`, and other keyword arguments."""
     signature = inspect.signature(function)
     parameters = signature.parameters.values()
     rest = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "")

@@ -95,10 +95,7 @@ class SyncRun(Generic[T]):
 
 
 def is_async_only(error: Exception) -> bool:
-    """Return whether a graph or its saver raised an error because it only works in async code.
-
-    Savers raise an `InvalidStateError`. A node with only an async function raises a `TypeError`.
-    """
+    """Return whether a graph or its saver raised an error because it only works in async code."""
     if isinstance(error, asyncio.InvalidStateError):
         return raised_in(error, "langgraph.", "graph_retry.")
     node = _raiser(error).get("self") if isinstance(error, TypeError) else None

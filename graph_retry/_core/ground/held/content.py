@@ -326,10 +326,7 @@ def is_stream(value: Any) -> bool:
 
 
 def is_unknown(value: Any) -> bool:
-    """Return whether a value may have data that cannot be read.
-
-    Streams, and most objects that Python implements in C, may have such data.
-    """
+    """Return whether a value, such as a stream, may have data that cannot be read."""
     kind = class_of(value)
     is_known = is_means(value) or isinstance(value, (*CONTAINERS, io.IOBase)) or callable(value)
     if is_known or not any(is_hidden(base) and is_of_python(base) for base in kind.__mro__):

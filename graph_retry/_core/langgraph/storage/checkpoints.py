@@ -273,9 +273,7 @@ def has_answer(saved: CheckpointTuple, task_id: str) -> bool:
 
 
 def is_answered(saved: CheckpointTuple) -> bool:
-    """Return whether the newest checkpoint of a call that asked has an answer as a pending write.
-
-    The next run applies such an answer.
+    """Return whether the newest checkpoint of a call that asked has an answer for the next run.
 
     Raises:
         ReplayMismatch: If the saver mixes the writes of several checkpoints.

@@ -68,10 +68,7 @@ class Proposal(NamedTuple):
 async def propose(
     plan: Plan[Any], params: Encoded, attempts: list[Attempt], once: Once = as_task
 ) -> Proposal | None:
-    """Call the hooks in order until one changes the params, and then add feedback.
-
-    Return None if neither a hook nor the feedback has changed the params.
-    """
+    """Call the hooks until one changes the params, then add feedback; None without a change."""
     proposal: Proposal | None = None
     sent = Proposed(params, added_in(attempts, params.view))
     for hook in plan.hooks:

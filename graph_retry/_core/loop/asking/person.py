@@ -162,10 +162,7 @@ def _back(plan: Plan[Any], loop: Loop, rewound: Rewound, problem: str | None = N
 
 
 async def _ask_person(given: StepInput, question: Question) -> tuple[Any, bool]:
-    """Ask a person by LangGraph's `interrupt`.
-
-    Return the answer, and whether the person can have seen this question.
-    """
+    """Ask a person by `interrupt`; return the answer, and whether the person saw this question."""
     plan, attempts = given.plan, given.attempts
     saver = _require_checkpointer(given, attempts)
     begun = get_runtime().execution_info

@@ -164,11 +164,7 @@ def _doubts(record: Attempt) -> str | None:
 
 
 def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
-    """Return the notes for a reviewer as one text; None if there are none.
-
-    The notes say why automatic retries stopped, who made the suggested params, what automatic
-    reviewers proposed, and whether a similar call waits.
-    """
+    """Return all notes for a reviewer as one text; None if there are none."""
     notes = [review["note"], used_up, loop["note"]]
     if review["suggested_by"]:
         role, _, name = review["suggested_by"].partition(":")

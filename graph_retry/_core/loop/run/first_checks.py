@@ -119,10 +119,7 @@ def _check_default(plan: Plan[Any], view: Mapping[str, Any]) -> None:
 
 
 def _check_checkpointer(settings: Settings, *, in_a_graph: bool) -> None:
-    """Warn that there is no checkpointer; raise if the call always asks a person.
-
-    A call outside any graph gets no warning, because nobody expects a review there.
-    """
+    """Warn that a graph has no checkpointer; raise if the call always asks a person."""
     if settings.review == "always" and not settings.reviewer:
         why = "is always reviewed (`review='always'`)"
         raise InterventionRequired(f"`{settings.name}` {why}, but {NO_CHECKPOINTER}.", [])

@@ -76,10 +76,7 @@ class Heard(BaseCallbackHandler):
         return counts[0] if len(counts) == 1 else total if counts else None
 
     def answer_of(self, result: Any) -> BaseMessage | None:
-        """Return the model's answer from which the user's function made its result.
-
-        This is the last answer with the same text as the result, or else the last answer.
-        """
+        """Return the last model answer with the same text as a result, or else the last answer."""
         if isinstance(result, str):
             same = [each for each in self.answers if str(each.text).strip() == result.strip()]
             return same[-1] if same else self.last

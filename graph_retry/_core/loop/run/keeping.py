@@ -37,10 +37,7 @@ Smaller records stay in the state, because reading a checkpoint costs more than 
 async def with_whole_ledger(
     key: str, before: list[Attempt], update: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the update that ends a call, with whole records in place of stubs.
-
-    `key` is the state key of the ledger.
-    """
+    """Return the update that ends a call, with whole records in place of stubs."""
     written = update.get(key)
     anew = isinstance(written, Overwrite)
     given: Any = written.value if isinstance(written, Overwrite) else written

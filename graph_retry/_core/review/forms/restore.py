@@ -271,10 +271,7 @@ def _unknown_inside(value: Any, field: Field) -> Iterator[Issue]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Read the text that was sent for a field, by the types that the field's schema allows.
-
-    A form field without a type takes the type of its shown value.
-    """
+    """Read the text that was sent for a field, by the field's schema or its shown value."""
     allowed, shown = kinds_of(field.node, field.root), field.shown
     if allowed == ANY_KIND and field.from_form and shown is not None:
         allowed = frozenset({kind_of(shown)})

@@ -170,10 +170,7 @@ class HeldThread:
         return next((each for each in questions if waits_for(call, each.get("review_id"))), None)
 
     async def check_in_time(self, failed: CallCancelled | RemoteException | None = None) -> None:
-        """Raise `StaleDecision` if a default decision was applied instead of an answer.
-
-        The message repeats `failed`, the error that ended the run.
-        """
+        """Raise `StaleDecision` if a default decision was applied instead of an answer."""
         for asked, given in self.chosen:
             expires_at = asked.value["expires_at"]
             lets_expire = is_object(given) and given.get("type") == EXPIRE

@@ -255,10 +255,7 @@ async def _rewound(
 async def _fork(
     graph: Any, config: RunnableConfig, old: RunnableConfig, note: str
 ) -> tuple[RunnableConfig, str | None]:
-    """Fork a thread: copy the checkpoint `old` to its end, and save a note about the fork.
-
-    Return the config for the next run, and the id of the copy (None on a server).
-    """
+    """Fork a thread at `old`; return the next run's config and the copy's id (None on a server)."""
     saver = saver_of(graph)
     if saver is not None:
         return config, await put_fork(saver, old, note)

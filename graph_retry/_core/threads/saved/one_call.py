@@ -80,7 +80,7 @@ class Ledger:
 
     @property
     def title(self) -> str:
-        """A title for people: `name in node`, or one of the two if the other is equal or unknown."""
+        """A title for people: `name in node`, or only one of these if they are equal or unknown."""
         return " in ".join(dict.fromkeys(filter(None, (self.name, self.node))))
 
     @property

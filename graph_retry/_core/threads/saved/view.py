@@ -148,10 +148,7 @@ class ThreadView:
                 yield namespace, values
 
     def waiting(self) -> dict[str, str]:
-        """Return the review ids of the calls that wait for a person, by the call's namespace.
-
-        If the thread has left the step that made a call, the call does not wait any more.
-        """
+        """Return the review ids of the calls that still wait for a person, by call namespace."""
         head = "" if self.root is None else self.root.checkpoint["id"]
         return {
             namespace: review["review_id"]

@@ -131,10 +131,7 @@ async def closing_event(graph: Any, config: RunnableConfig, review_id: str | Non
 async def _event(
     graph: Any, config: RunnableConfig, review_id: str | None, thread: ThreadView
 ) -> str | None:
-    """Describe the answer, input or update that closed a review, with its time.
-
-    Return None if the thread does not show it, for example before an answer is saved.
-    """
+    """Describe the answer, input or update that closed a review, with its time, or return None."""
     events = [
         (each.at, each.review_id, f"{each.author} answered it at {each.at}{each.what}")
         for each in await _answers(graph, config, thread)
@@ -187,10 +184,7 @@ async def _answers(graph: Any, config: RunnableConfig, thread: ThreadView) -> li
 
 
 def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -> str | None:
-    """Say how a review was closed and which newer review asks its question again.
-
-    If there is no newer review, return the given `event`.
-    """
+    """Say how a review was closed and which review replaces it. Without one, return `event`."""
     for _, values in thread.calls():
         records, review = records_in(values), loop_of(values)["review"]
         if not records or not review or not is_open(values, review["review_id"]):
@@ -204,10 +198,7 @@ def _asked_again(thread: ThreadView, review_id: str | None, event: str | None) -
 
 
 def _not_shown(thread: ThreadView, review_id: str | None) -> str | None:
-    """Return advice if a call waits, but its thread does not show its question, or None.
-
-    For example, `asyncio.gather` shows the question of only one call.
-    """
+    """Return advice if a call waits but its thread does not show its question, or None."""
     if review_id not in thread.waiting().values():
         return None
     return (
@@ -240,10 +231,7 @@ async def _renamed(graph: Any, config: RunnableConfig, thread: ThreadView) -> st
 
 
 def other_question(state: StateSnapshot) -> str:
-    """Describe an open interrupt that is no review, and how to answer it; "" if there is none.
-
-    An example is an approval by LangChain's middleware.
-    """
+    """Describe an open interrupt that is no review, and how to answer it; "" if there is none."""
     for question in state.interrupts:
         if value_in(question) is None:
             value: Any = question.value if is_object(question.value) else {}

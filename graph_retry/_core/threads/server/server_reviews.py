@@ -92,10 +92,7 @@ async def list_remote_reviews(
         waiting.update({(thread["thread_id"], each.interrupt_id): each for each in reviews})
 
     def wanted_since() -> str:
-        """Return the time at which the oldest wanted review was asked.
-
-        The result is "" while fewer than `limit` reviews are found.
-        """
+        """Return when the oldest wanted review was asked; "" while `limit` is not reached."""
         newest = newest_first([*waiting.values()], before, limit)
         return (newest[-1].asked_at or "") if newest and len(newest) == limit else ""
 
@@ -157,10 +154,7 @@ async def _asking_idle(client: Any, since: str) -> list[Any]:
 
 
 def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
-    """Return a search for threads with a status. Its argument is the `offset` of a page.
-
-    The threads are sorted by the time `by`, newest first.
-    """
+    """Return a search for threads with a status, sorted by the time `by`, newest first."""
     order = {"sort_by": by, "sort_order": "desc"}
     return partial(client.threads.search, status=status, select=_FIELDS, limit=size, **order)
 

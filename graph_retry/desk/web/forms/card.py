@@ -214,10 +214,7 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:
-    """Return a person's messages for some reviews, and values of chosen decisions, as texts.
-
-    Only the posted form is read, because the reviews may be closed.
-    """
+    """Return a person's messages for some reviews, and values of chosen decisions, as texts."""
     texts = list[str]()
     for mine in (_under(key, posted) for key in keys):
         row = DECISIONS.get(dict(mine).get("way", ""))
@@ -250,10 +247,7 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
 
 
 def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
-    """Validate a draft by the question's schemas. Return the problems by quoted JSON Pointer.
-
-    A pointer may belong to a value that the form does not show.
-    """
+    """Validate a draft by the question's schemas. Return the problems by quoted JSON Pointer."""
     card, issues = make_card(review, posted), list[Issue]()
     try:
         _, decision = decided(card, posted)
