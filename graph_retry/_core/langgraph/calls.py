@@ -1,10 +1,10 @@
 """Find the saved state of a call among the calls of one task.
 
-LangGraph numbers the subgraphs of a task in the order in which they start. If the order changed, a
-call would find the state of a different call. Therefore the namespace of each call contains the
-call's identity (see `_core/state/identity.py`), and equal calls get a number. LangGraph's
-scratchpad and the number of the node's attempt identify an execution of the task. The scratchpad
-alone does not, because a retry policy runs a node again with the same scratchpad.
+LangGraph numbers the subgraphs of a task in the order in which they start. In another order, a call
+would find the state of a different call. Therefore the namespace of each call contains the call's
+identity (see `_core/state/identity.py`), and equal calls get a number. An execution of a task is
+recognised by LangGraph's scratchpad and the number of the node's attempt, because a retry policy
+runs a node again with the same scratchpad.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ async def _note_changed(
 async def _unkeyed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call with a `key` differs from a saved call without, and the advice."""
+    """Return how a new call with a `key` differs from a saved call without `key`, and advice."""
     start = namesakes(execution.task, made.name)
     namespace = f"{start}{identity_of(made.params)}" if made.params else start
     if execution.begun[namespace] or not await newest_checkpoint(
@@ -345,7 +345,7 @@ async def _unkeyed(
 async def _changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> tuple[str, str]:
-    """Return how a new call differs from saved calls that this run has not made, and the advice."""
+    """Return how a new call differs from saved calls that this run has not made, and advice."""
     start, thread_id = namesakes(execution.task, made.name), execution.thread
 
     async def read() -> dict[str, Encoded]:

@@ -68,7 +68,7 @@ _WHY_ENDED = {
 _LOG = logging.getLogger("graph_retry")
 
 _reads: WeakKeyDictionary[Any, SharedReads] = WeakKeyDictionary()
-"""Values that all calls in one step of the outermost graph share, by LangGraph's loop."""
+"""Values that all calls in one step of the outermost graph share."""
 
 
 def fork_note(root: str, call: str = "", answer: dict[str, Any] | None = None) -> str:
@@ -99,8 +99,8 @@ async def past_calls(
 ) -> PastCalls | None:
     """Return the calls that were made before a fork; None if the run is not in a fork.
 
-    All calls of the run share the result. If a thread is run again from the start of a fork,
-    LangGraph makes no new fork, but runs the subgraphs in new tasks.
+    All calls of the run share the result. If a thread is run twice from the start of a fork,
+    LangGraph makes no second fork, but runs the subgraphs in new tasks.
     """
     loop = outermost_loop(configurable)
     if loop is None or not (loop.is_replaying or loop.checkpoint_metadata.get("source") == "fork"):
@@ -143,7 +143,7 @@ async def _read_past_calls(
 def _fork(
     metadata: Mapping[str, Any], before: str, roots: Mapping[str, CheckpointTuple]
 ) -> ForkNote:
-    """Return the fork that a checkpoint begins; the `root` is "" if it begins no fork.
+    """Return the fork that a checkpoint begins; its `root` is "" if there is no fork.
 
     `before` is the id of the checkpoint's parent. LangGraph's own forks continue their parent.
     """

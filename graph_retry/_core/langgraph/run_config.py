@@ -74,7 +74,7 @@ _found: dict[tuple[str | type[Any], ...], str] = {}
 
 
 def key_of(configurable: Mapping[str, Any], *known: str | type[Any]) -> str:
-    """Return the key of the first value with all `known` attributes or classes, or ""."""
+    """Return the key of the first value with all these attributes or classes, or ""."""
     before = _found.get(known, "")
     keys = (before, *configurable) if before in configurable else configurable
     for key in keys:
@@ -146,7 +146,8 @@ def task_paths(configurable: Mapping[str, Any]) -> list[Any]:
     """Return the path of the running task and of each task around it, outermost first.
 
     A path, such as the index of a `Send`, stays the same in a fork. The path of a `@task` contains
-    the path of its caller. If a graph's loop is not found, the tasks around the graph are missing.
+    the path of its caller. If LangGraph's loop of a graph is not found, the tasks around the graph
+    are left out.
     """
     paths: list[Any] = []
     for here in configurables_around(configurable):
@@ -199,9 +200,9 @@ def loop_around(configurable: Mapping[str, Any]) -> Any:
 
 
 def is_run_by_task(configurable: Mapping[str, Any], graph: object) -> bool:
-    """Return whether LangGraph itself runs a graph as a node; True if LangGraph does not tell.
+    """Return whether LangGraph itself runs a graph as a node; True if this is unknown.
 
-    A node's function may invoke the graph with the same config. Then the task runs the function.
+    A node's function may invoke the graph with the same config. Then the function is the node.
     """
     if scratchpad_in(configurable) is None:
         return False
@@ -261,7 +262,7 @@ def answers_by_id() -> Mapping[str, Any]:
 
 
 def brings_answer_to(interrupt_id: str, configurable: Mapping[str, Any]) -> bool:
-    """Return whether a run brings an answer to this interrupt, or an answer without an id."""
+    """Return whether a run's answer is for this interrupt, or has no interrupt id."""
     by_id: Any = [value for key, value in configurable.items() if key.endswith("resume_map")]
     scratchpad = scratchpad_in(configurable)
     is_plain = scratchpad is not None and scratchpad.get_null_resume() is not None
@@ -313,7 +314,7 @@ def may_be_resumed(configurable: Mapping[str, Any]) -> bool:
 def saves_later(configurable: Mapping[str, Any]) -> bool:
     """Return whether the checkpoints around a task may still be unsaved when it starts.
 
-    With durability `async`, the default, they may be unsaved. LangGraph tells subgraphs any other
+    They may be unsaved with durability `async`, the default. LangGraph tells subgraphs any other
     durability.
     """
     asked = [value for key, value in configurable.items() if key.endswith("durability")]

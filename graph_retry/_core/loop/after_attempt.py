@@ -1,4 +1,4 @@
-"""The end of an attempt: report it, and end the call or open a review of the attempt."""
+"""Finish an attempt: report it, and end the call or open a review of the attempt."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def give_up_step(given: StepInput) -> dict[str, Any]:
 async def verdict_of(rule: Any, attempt: Attempt) -> bool | GateVerdict:
     """Call the function of the option `review`, and return whether to ask a person.
 
-    The function may return a number. Then a person is asked if the output's field `confidence` is
+    If the function returns a number, a person is asked about an output whose field `confidence` is
     missing or below this number.
     """
     said = await call(rule, attempt)

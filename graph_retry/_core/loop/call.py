@@ -142,8 +142,8 @@ async def call_step(given: StepInput) -> dict[str, Any]:
 def _check_budget(settings: Settings, record: Attempt) -> None:
     """Raise if the budget refuses this request. Requests of a person or an agent are never refused.
 
-    The error becomes the failure of the attempt, so that a review opens and the user's run
-    continues.
+    `call_step` records the error as the failure of the attempt. So a review opens, and the user's
+    run continues.
     """
     if settings.budget is not None and author_role(record["author"]) not in PEOPLE | {"agent"}:
         with passed_as("budget"):
@@ -345,7 +345,7 @@ def _subject(plan: Plan[Any], params: Encoded) -> str | None:
 
 
 def _position(given: StepInput) -> tuple[Loop, list[Attempt], bool]:
-    """Return the loop's own state, the earlier attempts, and whether they are an older call's."""
+    """Return the loop's own state, its attempts, and whether they belong to an earlier call."""
     loop, attempts = given.loop, given.attempts
     waits, ended = loop["next"] == "review", loop["next"] == "end"
     # If the last record of the input is `running`, its attempt has not been made yet.

@@ -152,8 +152,8 @@ async def validate_attempt(
 ) -> tuple[dict[str, Any], Checked | None]:
     """Validate the value that was read from the last attempt.
 
-    Return the new fields of the record, and the validator's result. The result is None without a
-    validator, and after a failure.
+    Return the new fields of the record, and the validator's result. If there is no validator, or if
+    the attempt has failed before, the result is None.
     """
     record = attempts[-1]
     if validator is None or record["failure"] is not None:

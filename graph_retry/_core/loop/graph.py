@@ -119,8 +119,8 @@ def _schemas(
 ) -> tuple[type[Any], type[Any], type[Any], type[Any]]:
     """Return the schemas of the state, the input, the output, and the input that users see.
 
-    The last schema lacks the loop's own key. The TypedDicts are made at run time, because users may
-    rename the keys.
+    The input that users see lacks the loop's own key. The schemas are TypedDicts that are made at
+    run time, because users may rename the keys.
 
     Args:
         keys: The names of the state keys.

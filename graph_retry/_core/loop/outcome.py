@@ -45,7 +45,7 @@ from graph_retry.records import Attempt, Failure, FailureKind, Issue
 _LOG = logging.getLogger("graph_retry")
 
 _MAX_EARLIER, _MAX_EARLIER_TEXT = 20, 4_000
-"""The ledger's limits for the earlier answers of one request: number, and characters of each."""
+"""The most earlier answers of one request in the ledger, and the most characters of each."""
 
 
 class Outcome(TypedDict):
@@ -112,7 +112,7 @@ def outcome_of_error(
 def _may_be_read(plan: Plan[Any], error: Exception, kind: FailureKind, said: Any) -> bool:
     """Return whether the model's answer counts as the result although the user's function raised.
 
-    `said` is the answer, for example the text that a chain's parser could not parse.
+    `said` is the model's answer, for example the text that a chain's parser could not parse.
     """
     if plan.validator is None or not kind.startswith("invalid_"):
         # A provider's client raises if an answer was cut off. The error has the completion.

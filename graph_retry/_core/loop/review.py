@@ -102,9 +102,9 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 
 
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
-    """Refuse an answer, and ask a person: the same person again, or one in place of an agent.
+    """Refuse an answer, and ask again: the same person, or a person in place of an agent.
 
-    The new question suggests the values of the fields that could be read in a person's answer.
+    The new question suggests the values of all fields of the refused answer that could be read.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem

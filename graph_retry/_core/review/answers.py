@@ -22,7 +22,7 @@ from graph_retry._core.review.deadline import utc
 from graph_retry.lossless._ground import as_repr
 
 ValidDecisionType = Literal["approve", "edit", "reject", "respond", "comment", "defer", "assign"]
-"""The decisions after which an output of the call is valid for its output type."""
+"""The decisions after which any output of the call is valid: all except `accept`."""
 
 DecisionType = Literal[ValidDecisionType, "accept"]
 
@@ -83,7 +83,7 @@ class _ByReview:
     hint = " Give a single decision as `decision=`."
 
     def holds(self, value: Mapping[str, Any]) -> bool:
-        """Return whether no key of the dict is a key of a decision, which a review id never is."""
+        """Return whether no key of the dict belongs to a decision. Review ids never do."""
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 
@@ -196,7 +196,7 @@ def respond(
 
 @checked
 def comment(message: Name) -> Decision:
-    """Call the model again, with a message added to the prompt or messages in the params.
+    """Call the model again. The message is added to the prompt or messages in the params.
 
     If the params have no prompt, a text in the response box of Agent Inbox is a rejection.
 

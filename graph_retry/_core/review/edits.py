@@ -84,9 +84,9 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
 def _refusal(
     given: Reading, problem: str, issues: list[Issue], changes: dict[str, Any], question: Question
 ) -> Refused:
-    """Return the refusal of an edit that has `issues`, with the errors of its other changes.
+    """Return the refusal of an edit. It lists the `issues`, and the errors of the other changes.
 
-    If a form sent the edit, and its other changes are valid, the next form shows these changes.
+    If a form sent the edit, and the other changes are valid, the next form shows these changes.
     """
     wrong = set(map(top_of, issues))
     others = {name: new for name, new in changes.items() if name not in wrong}
@@ -132,7 +132,7 @@ def _fields(data: Any, question: Question) -> dict[str, Any]:
 
 
 def _bare_field(data: Any, shown: Any) -> dict[str, Any]:
-    """Return the new value as `{"value": …}`, for params that are one plain value and no object.
+    """Return the new value of params that are one plain value, as `{"value": …}`.
 
     An answer may send this value alone, or under the key `value`.
     """
@@ -155,7 +155,7 @@ _FORBIDDEN = ("extra_forbidden", "additionalProperties")
 async def checked_change(parts: dict[str, Any], question: Question) -> tuple[Any, dict[str, Any]]:
     """Apply changes to the model's output, and validate it. Return the output and the changes.
 
-    Keys that the schema forbids are removed as well, and added to the changes under `drop`.
+    Keys that the schema forbids are removed as well. The returned changes list them under `drop`.
 
     Raises:
         Refused: If a change does not fit the output, or if the changed output is not valid.

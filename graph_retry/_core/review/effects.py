@@ -55,7 +55,7 @@ class End(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """The effect of a decision: keep the review open, and change these fields of it."""
+    """The effect of a decision: keep the review open, and change these fields of the review."""
 
     fields: dict[str, Any]
 
@@ -84,7 +84,7 @@ class Accepted(NamedTuple):
 async def call_again(given: Reading, question: Question) -> Accepted:
     """Check an `approve` or an `edit`. The model is called again, or an approved output is used.
 
-    The decision `retry` arrives as an edit without params. The model is then called again.
+    The decision `retry` arrives here as an edit without params, and calls the model again.
     """
     decision = given.decision
     kind, choice = decision["type"], decision.get("choice")

@@ -180,7 +180,7 @@ def _no_decision(why: str, offered: Sequence[str]) -> Refused:
 
 
 def _data_key(kind: str) -> str:
-    """Return the key for the data of a decision; clients send the shown params with an approval."""
+    """Return the key of a decision's data. An approval may have `params`, as clients send them."""
     return "params" if kind == "approve" else ROWS[kind].data or ""
 
 
@@ -198,7 +198,7 @@ def _check_keys(given: Entry, kind: str) -> None:
 
 
 def _check_complete(entry: Entry, kind: str, message: str | None) -> None:
-    """Refuse an answer that lacks a needed key, or has both the whole data and changes of it."""
+    """Refuse an answer that lacks a needed key, or that has both whole data and changes."""
     row = ROWS[kind]
     parts = any(entry.get(key) is not None for key in row.parts)
     if kind == "edit" and entry.get("params") is None:
@@ -230,7 +230,7 @@ def _message(text: Any) -> str | None:
 def _unwrapped(answer: Any, reading: Reading) -> Entry:
     """Return the object with the decision, in the words and keys of this library.
 
-    Clients wrap this object in a list, in a JSON text, or in a key such as `resume`.
+    Clients wrap the decision in a list, in a JSON text, or in a key such as `resume`.
     """
     outer: Entry = {}
     try:

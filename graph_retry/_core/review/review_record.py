@@ -75,7 +75,7 @@ SHOWN = {
 }
 """How each long or private field of a review is shown.
 
-Any other field is short. It is never shortened or redacted, and lists of reviews keep it
+Any other field is short: it is never shortened or redacted, and it stays in lists of reviews
 (`LISTED`).
 """
 
@@ -169,7 +169,7 @@ class Review:
 
     @property
     def key(self) -> str:
-        """A hash that identifies the review in URLs. It does not reveal the review id."""
+        """A hash that identifies the review in URLs without revealing the review id."""
         return address_key(self.thread_id, self.review_id)
 
     @property
@@ -321,7 +321,7 @@ class Question(Review):
         return Told(*made)
 
     def added_in(self, view: dict[str, Any]) -> list[Addition]:
-        """Return the parts that this library added to the shown params and that an edit kept."""
+        """Return those parts of the shown params that this library added and an edit kept."""
         parts = self.added if self.suggested_params is None else self.suggested_added
         return Added(self.shown, parts).still_in(view)
 

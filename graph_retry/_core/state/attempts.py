@@ -42,13 +42,13 @@ ROUNDED = "rounded"
 """The kind of repair for a number or a time that lost digits."""
 
 _KEPT = {"number", "kept_in", "redacted"}
-"""The keys of a stub: a record in state whose whole form is in an earlier checkpoint."""
+"""The keys of a stub, which replaces a record that an earlier checkpoint holds."""
 
 _PLACES = 8
 """The number of stubs at the ledger's end that stay in state.
 
-Each stub names a checkpoint with earlier records. They are lost only if the checkpoints of all
-these stubs are deleted.
+Each stub names a checkpoint with earlier records. The records are lost only if the checkpoints of
+all these stubs are deleted.
 """
 
 _MOST_LISTED = 100_000
@@ -286,7 +286,7 @@ def open_attempt(
 
 
 def tokens_of(attempt: Attempt) -> dict[str, int | None]:
-    """Return an attempt's tokens by kind; the total is at least the sum of the kinds.
+    """Return an attempt's tokens by kind; the total is at least the sum of the other kinds.
 
     Example:
         >>> tokens_of({"usage": {"input_tokens": 6, "output_tokens": 4}})["total_tokens"]
@@ -360,7 +360,7 @@ def verdict(attempt: Attempt, needed: float, given: Any, sample: float = 0.0) ->
     """Return a gate's verdict: ask a person if the confidence is missing or below `needed`.
 
     The gate also asks about a random share of the outputs that pass (`sample`, 0 to 1). The
-    attempt's idempotency key alone decides whether its output is in the sample.
+    attempt's idempotency key alone decides which outputs these are.
 
     Example:
         >>> verdict({"idempotency_key": "k"}, 0.9, 0.5)["ask"]

@@ -1,9 +1,10 @@
 """Choose the saved state of a call among the saved calls with an equal name and equal params.
 
-Calls of one task are equal if they have the same name and the same first params. Equal calls are
-distinguished by the values that their functions hold (see `ground/held`). For example, in a loop
-over documents, only the closure of each function may hold the document. If these values are equal
-as well, the calls are numbered. A call that may continue several saved calls raises an error.
+Calls of one task are equal if they have the same name and the same first params. For example, a
+loop over documents makes equal calls if only the closure of each function holds the document. Equal
+calls are distinguished by the values that their functions hold (see `ground/held`). If these values
+are equal as well, the calls are numbered. If a call may continue several saved calls, an error is
+raised.
 """
 
 from __future__ import annotations

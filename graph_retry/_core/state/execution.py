@@ -36,8 +36,8 @@ _LOG = logging.getLogger("graph_retry")
 _PATIENCE = 60.0
 """The most seconds that a call waits for the other calls of its task, or for its earlier run.
 
-The limit ends a deadlock, in which a call waits for a call that waits for it. A model call that
-takes longer is made again on resume.
+The limit ends a deadlock of two calls that wait for each other. A model call that takes longer is
+made again on resume.
 """
 
 _EXCHANGED = (
@@ -88,9 +88,9 @@ class Running:
     async def wait(self) -> None:
         """Wait until no call runs, at most `_PATIENCE` seconds.
 
-        Waiting for a finished future, too, gives the other calls a turn. So the calls of a node ask
-        in the order in which they paused. The loop then looks again, because the end of one call
-        may let another call begin.
+        The loop also waits for a finished future, which gives the other calls a turn. So the calls
+        of a node ask in the order in which they paused. Then it looks again, because the end of one
+        call may let another call begin.
         """
         ends = time.monotonic() + _PATIENCE
         while await waited(self._none, _LOOK_AGAIN) and self and time.monotonic() < ends:
@@ -131,8 +131,8 @@ class Execution:
     def first_namespace(self, made: Made) -> str | None:
         """Return the namespace of the first call of the task that is equal to the call `made`.
 
-        Return None if the call has the namespace of the task itself. This is true of the first call
-        that is the whole task, and of a call without params or identity.
+        Return None if the call gets the namespace of its task. The first call that is the whole
+        task gets this namespace, and so does a call without params or identity.
         """
         if made.is_task and not self.begun[self.task]:
             return None
@@ -316,7 +316,7 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Count the run as not running while the reader of its stream handles a part."""
+        """Pause the count of this run while the reader of its stream handles a part."""
         self.end()
         yield
         self.start()

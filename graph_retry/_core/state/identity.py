@@ -110,7 +110,7 @@ class Made:
     def identity(self) -> str | None:
         """The identity of the call; None if its params are not known.
 
-        The defaults of params are left out if user code invokes a retry node, because a
+        For a retry node that user code invokes, the identity ignores default params, because a
         `default_factory` may return a new value in each run.
         """
         if self.values is None or self.params is None:
@@ -163,8 +163,8 @@ class Made:
     def first_state(self, waits: Loop | None = None) -> Any:
         """Return the input for the first checkpoint, with encoded params and the call's identity.
 
-        `waits` is the saved state of a loop that already waits for a person. The input has the key
-        `LOOP` even if the params cannot be encoded.
+        `waits` is the saved state of a loop that already waits for a person. If the params cannot
+        be encoded, the input still has the key `LOOP`.
         """
         if self.values is None:
             return self.given

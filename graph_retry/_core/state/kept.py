@@ -56,8 +56,8 @@ async def whole(attempts: Sequence[Attempt], read: Reader) -> list[Attempt]:
 class _Trail:
     """Reads whole records by following stubs from checkpoint to checkpoint, last record first.
 
-    `attempts` has the records that were read last. `listed` is not used, because it would make
-    stubs for all records at each checkpoint.
+    `attempts` has the records that were read last. `listed` would find implied stubs among them,
+    but would make stubs for all records at each checkpoint.
     """
 
     def __init__(self, read: Reader, attempts: Sequence[Attempt]) -> None:
@@ -79,7 +79,7 @@ class _Trail:
 
 
 def _record(stored: Sequence[Attempt], number: int) -> Attempt | None:
-    """Return a record; for an implied record, the next stub; None if there is neither."""
+    """Return a record; if state only implies its stub, the next stub; otherwise None."""
     for position, known in enumerate(stored):
         # `get`, because somebody may have edited the state and removed a `number`.
         here = known.get("number")

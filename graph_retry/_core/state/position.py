@@ -133,7 +133,7 @@ class Loop(Sums):
 
 
 def summed(loop: Loop, records: list[Attempt], spent_on: Callable[..., Any] | None) -> Loop:
-    """Add records that become stubs to the sums. `spent_on` is the method of a budget."""
+    """Add records that become stubs to the sums. `spent_on` is a method of the budget."""
     with passed_as("budget"):
         spent = spent_on(records, loop["spent"]) if spent_on else loop["spent"]
     return {**loop, "seen": [*loop["seen"], *decision_ids(records)], "spent": spent}

@@ -1,8 +1,8 @@
 """Read the answer of a rewind, and continue the calls of a forked thread.
 
-A fork of a thread makes its calls again. Each call of the fork continues the same call from before
-the fork, if there was one. A rewind is a fork in which one call gets an answer about an earlier
-attempt.
+A fork of a thread makes the thread's calls again. Each call of the fork continues the call that was
+made before the fork, if there was one. A rewind of a finished call is a fork in which this call
+gets an answer about an earlier attempt.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REWIND = "rewind"
 _SUCCEEDED: Failure = {"kind": "rejected_input", "type": "Rewound", "message": "it succeeded"}
 
 _NEVER_ASKED = 0
-"""The round of a review that only holds the answer of a rewind; questions begin at 1."""
+"""The round of a review that nobody was asked; it only holds the answer of a rewind."""
 
 
 class RewindRefused(EscapedText, ValueError):
@@ -70,7 +70,7 @@ class Rewound(NamedTuple):
     problem: str | None
 
     def kept(self, decision: dict[str, Any]) -> list[Attempt]:
-        """Return the attempts up to the answered attempt, which is left out if it is made again."""
+        """Return the attempts up to the answered attempt. If it is made again, it is left out."""
         if self.again and any(ROWS[decision["type"]].calls):
             return self.attempts[:-1]
         last: Any = {**self.attempts[-1], "decision": decision}
@@ -85,8 +85,8 @@ def is_rewind(answer: Any) -> bool:
 def rewound_by(answer: Any, attempts: list[Attempt]) -> Rewound | None:
     """Read an answer such as `{…, "rewind": {"attempt": 2, "again": true}}`.
 
-    Return None if the answer has no valid `rewind`, or if the attempt is not in the ledger. The
-    answer then counts as an answer to the open review.
+    An answer without a valid `rewind`, or about an unknown attempt, gives None. The answer then
+    counts as an answer to the open review.
     """
     asked: Any = answer.get(REWIND) if is_object(answer) else None
     number: Any = asked.get("attempt") if is_object(asked) else None

@@ -1,8 +1,8 @@
 """Detect that a node's code has caught the pause of a call.
 
-A call pauses by LangGraph's interrupt, which is an exception. If the node's code lets the exception
-pass, the node writes nothing. If the node writes a result after one of its calls has paused, its
-code has caught the exception, and nobody is asked.
+A call pauses by LangGraph's interrupt, which is an exception. If the node's code lets this
+exception pass, the node writes nothing. A node that writes a result after such a pause has caught
+the exception, and nobody is asked.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def _is_answered(review: PendingReview) -> bool:
 async def _end(reviews: list[PendingReview], context: Any) -> Any:
     """Let the expired reviews of one thread end by their default decisions.
 
-    A server's run is not awaited, because the sweep itself may occupy the only worker.
+    On a server, the run is not awaited, because the sweep itself may occupy the only worker.
     """
     first = reviews[0]
     ids = [review.review_id for review in reviews if review.unapplied is None]

@@ -150,7 +150,7 @@ async def ledgers_in(
 async def _places_in(
     source: Any, threads: Iterable[str] | None
 ) -> Iterable[tuple[Any, RunnableConfig]]:
-    """Return the threads of a source, each as its graph or checkpointer and a config."""
+    """Return the threads of a source, each with its graph or checkpointer and with a config."""
     saver, wanted = saver_of(source), None if threads is None else dict.fromkeys(threads)
     if saver is None:
         places = await places_on(source)

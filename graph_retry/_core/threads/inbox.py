@@ -192,7 +192,7 @@ class Inbox:
         """List one page of the table of open reviews, newest first.
 
         A checkpointer keeps a table of open reviews, so that listing them reads no thread. The
-        first listing of a database fills the table, and reads each thread once. Meanwhile it calls
+        first listing of a database reads each thread once to fill the table. Meanwhile it calls
         `fill(read, threads)` with the number of threads read so far and of all threads. With
         `fill=None`, the table is not filled.
 
@@ -273,7 +273,7 @@ class Standing:
 
 @in_sync
 async def standing(graph: Any, config: RunnableConfig, how: str = "`resume`") -> Standing:
-    """Describe how a thread without an open review can continue. `how` names the function for it.
+    """Describe how a thread without an open review can continue. `how` names what continues it.
 
     Example:
         >>> from graph_retry.testing import waiting_thread

@@ -21,11 +21,11 @@ from graph_retry.errors import PauseSwallowed
 
 
 def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that tells whether the running task has ended with a result since now.
+    """Return a function that tells later whether the running task has ended with a result.
 
-    The result of a task around the running task counts as well. LangGraph fills the list of a
-    task's writes when its node has returned. If the node has raised, LangGraph appends an `ERROR`.
-    An interrupt is not in this list.
+    A task around the running task may also have ended. LangGraph fills the list of a task's writes
+    when its node has returned. If the node has raised, LangGraph appends an `ERROR`. An interrupt
+    is not in this list.
     """
     tasks = (each.args[0]() for at in configurables_around(configurable) for each in starters(at))
     lists: list[Sequence[tuple[str, Any]]] = [getattr(task, "writes", ()) for task in tasks]
@@ -58,8 +58,8 @@ def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
     """Return the name of the node whose subgraph is compiled with `checkpointer=False`, or None.
 
-    LangGraph resumes such a subgraph from its start. Its tasks find the checkpointer of the outer
-    graph, but nothing finds their saved state again.
+    LangGraph resumes such a subgraph from its start. Its tasks use the checkpointer of the outer
+    graph, but the state that they save is never found again.
     """
     here: Mapping[str, Any] = configurable
     while (loop := loop_around(here)) is not None:
@@ -70,7 +70,7 @@ def node_without_saver(configurable: Mapping[str, Any]) -> str | None:
 
 
 class _AtEnd(BaseCallbackHandler):
-    """A callback that runs checks at the end of a graph's run. `invoke` raises their errors."""
+    """A callback that runs checks at the end of a graph's run, which then raises their errors."""
 
     raise_error = run_inline = True
 

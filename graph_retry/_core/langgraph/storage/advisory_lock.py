@@ -6,8 +6,8 @@ from typing import Any
 class AdvisoryLock:
     """Locks a thread by PostgreSQL's advisory lock on the number `hashtextextended(name, 0)`.
 
-    The lock opens its own connection, because a pool may have no free connection. `name` includes
-    the schema (unless it is `public`), because all schemas of a database share these numbers.
+    The lock opens its own connection, because a pool may have no free connection. All schemas of a
+    database share the numbers of advisory locks, so `name` includes any schema but `public`.
     """
 
     def __init__(self, connection: Any, thread_id: str) -> None:

@@ -84,9 +84,9 @@ def root_of(saved: CheckpointTuple) -> str:
 def line_of(roots: Mapping[str, CheckpointTuple]) -> dict[str, bool]:
     """Return, by id, whether each root of a thread led to the newest root.
 
-    The roots are the checkpoints of the outermost graph by id, newest first. A root has False if a
-    fork left it behind. If roots were deleted, one deleted root may be in the result: the parent of
-    the oldest root that led to the newest root.
+    A root is a checkpoint of the outermost graph. `roots` has these checkpoints by id, newest
+    first. The value is False for a root that a fork left behind. If roots were deleted, the result
+    also has the parent of the oldest root that led to the newest root.
     """
     line = dict.fromkeys(roots, False)
     here, after, is_step = next(iter(roots), ""), "", True
@@ -130,7 +130,8 @@ def writers_of(saved: CheckpointTuple) -> set[str]:
 def as_saved(snapshot: StateSnapshot) -> CheckpointTuple:
     """Convert a server's state snapshot to a checkpoint.
 
-    A snapshot has no pending writes. A task that is not in its `next` counts as having written.
+    A server's snapshot has no pending writes. A task that is not in `next` counts as a task that
+    has written its result.
     """
     config, metadata = cast("Any", snapshot.config), cast("Any", snapshot.metadata or {})
     values = snapshot.values if is_object(snapshot.values) else {}
@@ -231,14 +232,14 @@ async def newest_checkpoint(
 async def read_checkpoint(
     saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> CheckpointTuple | None:
-    """Read one checkpoint; None if it is deleted, even if the saver returns a newer one."""
+    """Read one checkpoint; None if it is deleted, even if the saver returns another one."""
     wanted = config.get("configurable", {})["checkpoint_id"]
     saved = await sync_or_async(saver.get_tuple, saver.aget_tuple, config)
     return saved if saved is not None and saved.checkpoint["id"] == wanted else None
 
 
 async def check_clock(saved: CheckpointTuple | None) -> None:
-    """Wait if this clock is up to a second behind; refuse to run if it is further behind.
+    """Wait if this clock is up to a second behind the newest checkpoint; refuse to run beyond that.
 
     LangGraph orders the checkpoints of a thread by the time in their ids. If a machine's clock is
     behind, its checkpoints do not become the newest, and a resumed run would repeat calls.
@@ -273,7 +274,7 @@ def has_answer(saved: CheckpointTuple, task_id: str) -> bool:
 
 
 def is_answered(saved: CheckpointTuple) -> bool:
-    """Return whether the newest checkpoint of a call that asked has an answer for the next run.
+    """Return whether the newest checkpoint of a call has an answer that the next run applies.
 
     Raises:
         ReplayMismatch: If the saver mixes the writes of several checkpoints.
@@ -309,8 +310,8 @@ async def write_answer(
     The next run of the thread continues the call with this answer.
 
     A saver numbers a task's writes by their places in the given list, and drops a write whose
-    number is taken. LangGraph itself saves writes under `NO_TASK`. Therefore the list begins with
-    one empty write for each saved write, so that the answer gets the first free number.
+    number is taken. Under `NO_TASK`, LangGraph may have saved writes. Therefore the list begins
+    with one empty write for each of these, and the answer gets the first free number.
 
     Raises:
         ReplayMismatch: If the clock of this machine is behind.
@@ -383,7 +384,7 @@ def is_over(entry: OpenReview, root: CheckpointTuple | None, call: CheckpointTup
     """Return whether a review is closed for good, although its thread does not show the review.
 
     A review is closed if its call has continued, or if the thread has left the step that made the
-    call. If a call is about to ask, its review is open.
+    call. A call that is about to ask has an open review.
     """
     if call is None or not waits_for(call, entry.review_id):
         return True

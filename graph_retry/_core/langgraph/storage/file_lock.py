@@ -25,7 +25,7 @@ _LOCK_TROUBLE = {
     errno.ENOENT: "open the database again where it is now: what was opened was moved or deleted",
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-"""The advice if a lock file cannot be made, by the `errno` of the error."""
+"""The advice for a lock file that cannot be made, by the `errno` of the error."""
 
 
 class ThreadFileLock:

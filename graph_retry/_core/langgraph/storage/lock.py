@@ -1,7 +1,7 @@
 """The lock on a thread, which `resume` holds until the graph stops again.
 
 A run that asks a person also locks its thread until the run ends. An answer that arrives meanwhile
-waits, because it would run nodes again that still run.
+waits. Otherwise it would run nodes again that are still running.
 
 Within a process, the lock is a mutex. The lock of the storage (`Store.lock`) keeps other processes
 out. If the holder dies, the operating system or the database releases the lock.
@@ -68,7 +68,7 @@ class ThreadLock:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        """Return the lock, which the end of the `with` block releases if it was acquired."""
+        """Return the lock. If it is acquired, the end of the `with` block releases it."""
         return self
 
     def __exit__(self, *raised: object) -> None:

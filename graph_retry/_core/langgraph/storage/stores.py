@@ -93,7 +93,7 @@ class Store:
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
     async def prepare(self) -> None:
-        """Create what open reviews need, before any model call, so that an error costs nothing."""
+        """Create the table of open reviews before any model call, when an error costs nothing."""
 
     async def open(self, review: OpenReview) -> None:
         """Store the entry of a waiting call, in place of the entry of its earlier question."""

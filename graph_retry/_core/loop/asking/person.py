@@ -276,7 +276,7 @@ def _require_checkpointer(given: StepInput, attempts: list[Attempt]) -> BaseChec
 
 
 class _Shown(NamedTuple):
-    """Whether the answer that a run brings belongs to the question that is about to be asked.
+    """Whether the answer that a run brings belongs to the question that the call asks next.
 
     is_ours: Whether an answer from `interrupt` belongs to this question: the thread has shown it,
         or the run has brought no answer so far.

@@ -116,8 +116,8 @@ def _as_read(
 ) -> dict[str, Any] | None:
     """Return the output that a person may change in part; None if there is none.
 
-    With `redact`, the record has only redacted texts, so only the output under review can be
-    changed. A number that would lose digits as a float is a `Digits`.
+    With `redact`, the record has only redacted texts. So a person can change only the output under
+    review. A number that would lose digits as a float becomes a `Digits`.
     """
     if output is None and plan.settings.redact is not None:
         return None
@@ -156,7 +156,7 @@ def _used_up(plan: Plan[Any], loop: Loop, attempts: list[Attempt]) -> str | None
 
 
 def _doubts(record: Attempt) -> str | None:
-    """Return the output fields that a gate doubts, one a line as `path: reasons`, or None."""
+    """Return the output fields that a gate doubts, one `path: reasons` on each line, or None."""
     lines = dict[str, list[str]]()
     for doubt in record.get("gate", {}).get("doubts", []):
         lines.setdefault(doubt["path"] or "the whole output", []).append(doubt["why"])

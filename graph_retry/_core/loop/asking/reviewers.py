@@ -1,6 +1,7 @@
 """Ask the automatic reviewers, and call the option `notify`, before a person answers.
 
-They are called in LangGraph tasks, so a resumed run does not call them again for the same question.
+Reviewers and `notify` are called in LangGraph tasks, so a resumed run does not call them again for
+the same question.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ async def ask_reviewers(
 ) -> tuple[str, Any, list[Passed]]:
     """Ask the automatic reviewers in order until one of them decides.
 
-    Return the reviewer's name, its decision (None if none decided), and the reviewers that failed
-    to decide. If no further attempt is allowed, reviewers are not offered decisions that call the
-    model.
+    Return the name of the reviewer that decided, its decision (None if nobody decided), and the
+    reviewers that failed. If the call may make no further attempt, reviewers are not offered
+    decisions that call the model.
     """
     attempts = await whole_here(attempts)
     if (why := _why_no_call(plan, attempts, "agent", sent=0)) is not None:

@@ -70,7 +70,7 @@ def check_first(given: StepInput, params: Encoded) -> None:
 
 
 def _check_functions(plan: Plan[Any], params: Encoded) -> None:
-    """Raise if an option does not fit the params, or a function cannot work in this run."""
+    """Raise if an option does not fit the params, or if a function cannot work in this run."""
     settings = plan.settings
     check_fields("`locked` names", settings.locked, params.view)
     subject = settings.subject if isinstance(settings.subject, str) else ""

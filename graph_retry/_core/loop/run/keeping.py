@@ -70,15 +70,16 @@ def replaced_by(stubs: list[Attempt], attempts: list[Attempt]) -> list[Attempt]:
 
 
 def in_state(attempts: list[Attempt]) -> list[Attempt]:
-    """Return the records that are not stubs. The loop's state has the sums of the stubs."""
+    """Return the whole records. The loop's state has sums over the other records."""
     return [each for each in attempts if not each["kept_in"]]
 
 
 async def slimmed_here(earlier: list[Attempt]) -> list[Attempt]:
     """Return stubs for the large earlier records in the state, before the next attempt.
 
-    The checkpoint before the running step holds the whole records, so each stub names this
-    checkpoint. The result is empty if the records are small, or if storage may lose the checkpoint.
+    Each stub names the checkpoint from which the running step started, because this checkpoint has
+    the whole records. The result is empty if the records are small, or if storage may lose the
+    checkpoint.
     """
     place = await _place() if are_bulky(earlier) else None
     return slimmed(earlier, place) if place else []
@@ -108,7 +109,7 @@ def are_bulky(earlier: Sequence[Attempt]) -> bool:
 
 
 def stub(record: Attempt) -> Attempt:
-    """Return the stub of a record that an older checkpoint holds, or any other record unchanged."""
+    """Return the stub of a record that an older checkpoint holds, or any other record itself."""
     if not record.get("kept_in"):
         return record
     known = record.get("params_patch") is not None

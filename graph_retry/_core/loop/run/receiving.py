@@ -96,7 +96,7 @@ class Reception:
 
 
 def stopped_again(record: Attempt, validator: Validator, settings: Settings) -> dict[str, Any]:
-    """Check the text of a stream that was stopped early again; return the record's new fields."""
+    """Check again the text of a stream that was stopped early; return the record's new fields."""
     text = (record["raw"] or {}).get("text")
     if text is None or not record.get("stopped_early"):
         return {}

@@ -55,8 +55,8 @@ CALL = "__graph_retry_call"
 class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """The compiled loop. Inside another graph, it finds its saved state by the call's identity.
 
-    The loop runs with `durability="sync"`, unless its direct caller asks for another durability.
-    The durability of the outer run would be wrong:
+    The loop runs with `durability="sync"`, unless its direct caller asks for another durability. It
+    must not inherit the durability of the outer run, for these reasons:
 
     - With `async` (LangGraph's default), a checkpoint is saved a moment after its step, so a crash
       could repeat a finished call.
@@ -146,7 +146,7 @@ class RetryGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def _continued(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> list[list[StateUpdate]]:
-        """Replace each update by a step of the loop by a `Command` that names the next step."""
+        """Replace an update that names a step of the loop by a `Command` to the next step."""
         saved = await sync_or_async(self.get_state, self.aget_state, config)
         state = dict(saved.values)
 
@@ -309,7 +309,8 @@ async def _closed(run: LoopRun) -> None:
 def _task_path(caller: RunnableConfig) -> str | None:
     """Return the path of nodes and tasks that leads to a task, without the ids of tasks.
 
-    The result is None if a part is not found, because two branches could share an incomplete path.
+    If a part of the path is not found, return None, because two branches could have the same
+    incomplete path.
     """
     configurable = caller.get("configurable", {})
     parts = parts_of(namespace_named(configurable))

@@ -81,7 +81,7 @@ class LoopRun:
     async def ended_reviews(self, when: str = "at the end") -> str:
         """Warn if a new input or a fork of the thread has ended open reviews. Return the warning.
 
-        Only the first new call of a graph step looks for such reviews. It looks when it asks a
+        Only the first new call of a graph step looks for ended reviews. It looks when it asks a
         person, and again at its end, because LangGraph may save the input while the call runs.
         """
         if self.ended or self.saver is None or not self.slot.namespace or self.slot.is_saved:
@@ -309,6 +309,6 @@ async def in_place(_name: str, part: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 class Once(Protocol):
-    """A function that runs a part of a step under a name: `as_task` or `in_place`."""
+    """A function, `as_task` or `in_place`, that runs a part of a step under a name."""
 
     async def __call__(self, name: str, part: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...

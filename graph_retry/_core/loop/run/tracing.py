@@ -35,7 +35,7 @@ P = ParamSpec("P")
 Ended = Callable[..., None]
 """Writes the outcome of an attempt into its span: failure, usage, finish reason.
 
-In the span of a request, it also takes the result of the user's function.
+In the span of a request, the function also takes the result of the user's function.
 """
 
 _PROVIDERS = {

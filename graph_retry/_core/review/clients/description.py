@@ -54,7 +54,8 @@ def shown_title(question: Question) -> str:
 def _facts(question: Question, room: int, share: float) -> Iterator[str]:
     """Yield the paragraphs about the attempt.
 
-    The list of changes gets `room` characters. `share` (0 to 1) scales the other parts' lengths.
+    `room` is the space for the list of changes. `share` (0 to 1) scales the length of each other
+    part.
     """
 
     def most(usual: int) -> int:

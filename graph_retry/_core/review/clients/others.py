@@ -110,7 +110,7 @@ _DECISIONS: dict[str, dict[str, Any]] = {
 
 
 class _ToolCall(NamedTuple):
-    """A tool call that waits for a person. `key` is its name, with a number if repeated."""
+    """A tool call that waits for a person. `key` is its name, with a number if it is repeated."""
 
     key: str
     name: str
@@ -286,4 +286,4 @@ READERS: list[Callable[[Any, Any], Asks | None]] = [
     _of_agent_inbox,
     _question_with_schema,
 ]
-"""A function for each form. It gets the value and the `response_schema` of an interrupt."""
+"""A function for each form of question. It gets an interrupt's value and `response_schema`."""

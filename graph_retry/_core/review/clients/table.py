@@ -64,7 +64,7 @@ class Client:
 
 
 def word_of(entry: Entry) -> str | None:
-    """Return the word for the decision, under the key `type`, or `action` without a `type`."""
+    """Return the word for the decision, from the key `type`, or else from the key `action`."""
     word = entry.get("action") if entry.get("type") is None else entry["type"]
     return None if word is None else spelled(word)
 
@@ -72,7 +72,7 @@ def word_of(entry: Entry) -> str | None:
 def said_in_words(text: str) -> Entry | None:
     """Return the decision that a text states in words; None if it states none.
 
-    Such a text is a word for a decision, alone or followed by a colon and a message.
+    The text must be a word for a decision, alone or followed by a colon and a message.
 
     Example:
         >>> said_in_words("Reject: not an invoice")
@@ -155,8 +155,7 @@ def _accepted(entry: Entry, reading: Reading) -> Entry:
 def _boxed(entry: Entry, reading: Reading) -> Entry:
     """Read a text from the response box of Agent Inbox.
 
-    If the text is no decision, it is a comment. Where comments are not offered, it is a reason to
-    reject.
+    A text that is no decision is a comment, or a reason to reject if comments are not offered.
     """
     if entry.get("output") is not None:
         return {**entry, "type": "respond"}

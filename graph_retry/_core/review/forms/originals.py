@@ -130,8 +130,9 @@ def _items(value: list[Any], shown: list[Any], original: list[Any]) -> list[Any]
 def hidden_in(value: Any, shown: Any, original: Any) -> str | None:
     """Return the problem if a value contains a placeholder such as `***`; None if it contains none.
 
-    The model would get the placeholder, because its original is unknown. A text that also occurs in
-    the original is no placeholder. The caller writes the field's name before the result.
+    The original of a placeholder is unknown, and the model would get the placeholder. A text that
+    also occurs in the original value is no placeholder. The caller writes the field's name before
+    the result.
     """
     before, after = list(_leaves(original, str)), list(_leaves(shown, str))
     pairs = ((set(old.split()), new) for old, new in zip(before, after, strict=True) if old != new)

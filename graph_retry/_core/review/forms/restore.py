@@ -147,8 +147,8 @@ def object_branches(node: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
 def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, Any]]:
     """Return the branches of a union that the result of a merge may fit.
 
-    The result is empty if the sent object fits only a branch that the shown object does not fit.
-    The sent object then replaces the shown object.
+    The sent object may fit only a branch that the shown object does not fit. Then the result is
+    empty, and the sent object replaces the shown object.
     """
     branches, shown = object_branches(field.node, field.root), field.shown
     new = {key: item for key, item in value.items() if key not in shown}

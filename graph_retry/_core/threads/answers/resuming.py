@@ -64,7 +64,7 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of a question: the call was not made, so its answer is still saved."""
+"""A marker in place of a question. The call was not made, so its answer is still saved."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class HeldThread:
     async def check(self, shown: Sequence[Any] | None = None) -> None:
         """Check after the run that all answers were applied.
 
-        `shown` has the values of the interrupts after the run. If it is None, the thread is read.
+        `shown` has the values of the interrupts after the run. If `shown` is None, the thread is
+        read.
 
         Raises:
             AnswerRefused: If an answer was not applied. Its question is then asked again.

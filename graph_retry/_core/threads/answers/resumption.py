@@ -30,8 +30,8 @@ def resumption(
 ) -> Generator[Any, None, None]:
     """Answer reviews as `resume` does, and run the graph yourself, for example to stream the run.
 
-    Use it as `with resumption(…) as given:`. In the block, the thread is locked. Pass `given` as
-    the input to the graph's `stream` (with any `stream_mode` or `version`) or `stream_events` (also
+    Write `with resumption(…) as given:`. In the block, the thread is locked. Pass `given` as the
+    input to the graph's `stream` (with any `stream_mode` or `version`) or `stream_events` (also
     v3). The end of the block raises an error if an answer was not applied.
 
     Args:

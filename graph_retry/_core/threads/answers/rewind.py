@@ -280,7 +280,7 @@ async def _made_from(graph: Any, config: RunnableConfig, ledger: Ledger) -> Stat
 
 
 async def _restore(graph: Any, config: RunnableConfig, head: StateSnapshot, context: Any) -> None:
-    """Undo a fork by a second fork, at the thread's earlier end `head`. Waiting calls ask again."""
+    """Undo a fork by a second fork, from the earlier end of the thread. Waiting calls ask again."""
     root = head.config.get("configurable", {})["checkpoint_id"]
     there, _ = await _fork(graph, config, head.config, fork_note(root))
     if head.next:

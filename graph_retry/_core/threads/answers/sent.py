@@ -18,7 +18,7 @@ from graph_retry.lossless._ground import error_text, text_of
 def noted(answer: Any, review_id: str) -> dict[str, Any]:
     """Return an answer as it is saved: value, time, and `refused` if a part cannot be saved.
 
-    An answer that no checkpointer can save as it is, such as a large integer, becomes JSON text.
+    An answer becomes JSON text if no checkpointer can save it as it is, such as a large integer.
     """
     if isinstance(answer, Mapping) and "type" in answer:
         answer = {"review_id": review_id, "channel": "python", **cast("Any", answer)}

@@ -42,7 +42,7 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
     """Return whether a thread can continue only after people have answered.
 
-    A thread can continue at once if it has an unapplied answer or an interrupted branch.
+    A thread with an unapplied answer or an interrupted branch can continue at once.
     """
     if not all(task.interrupts or task.result is not None for task in state.tasks):
         return False

@@ -97,7 +97,7 @@ def thread_there(config: RunnableConfig) -> str:
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a copy of a config that names the newest checkpoint, not a certain one."""
+    """Return a copy of a config without a checkpoint id, so that it names the newest checkpoint."""
     own = {
         key: each for key, each in config.get("configurable", {}).items() if key != "checkpoint_id"
     }
@@ -190,7 +190,8 @@ async def asked_by(graph: Any, namespaces: Collection[str]) -> list[str]:
 async def shows(graph: Any, config: RunnableConfig, interrupt_id: str) -> bool:
     """Return whether `graph` shows an interrupt in the state of a thread; True if `graph` is None.
 
-    LangGraph shows only interrupts of the graph's nodes. Another graph may have raised this one.
+    LangGraph shows only interrupts of the nodes that `graph` has. Another graph may have raised
+    this interrupt on the thread.
     """
     if graph is None:
         return True

@@ -27,8 +27,8 @@ _ENDINGS: dict[str | None, Outcome] = {
 class Ledger:
     """All attempts of one call, its outcome, and the changes between attempts.
 
-    Functions such as `attempts_of` return ledgers. Any list of attempts makes a ledger, such as
-    `Ledger(error.attempts)` or `Ledger(review.history)`.
+    Functions such as `attempts_of` return ledgers. You can also make a ledger from any list of
+    attempts, as `Ledger(error.attempts)` or `Ledger(review.history)`.
     """
 
     attempts: list[Attempt]

@@ -90,8 +90,8 @@ async def is_table_filled(
 ) -> bool:
     """Return whether a checkpointer has a table of open reviews, and fill the table if it is new.
 
-    To fill the table, each thread is read once, the thread that ran last first. The callback `tell`
-    gets the number of threads read so far and of all threads.
+    Filling the table reads each thread once. The thread that ran last comes first. The callback
+    `tell` gets the number of threads read so far and of all threads.
     """
     store = store_of(saver)
     if store.keeps_reviews:
@@ -139,7 +139,7 @@ def _keep(thread: ThreadView, saved: CheckpointTuple) -> None:
 
 @dataclass(frozen=True)
 class Finder:
-    """A search for the open reviews in a checkpointer; `graph` is None for those of all graphs.
+    """A search for the open reviews in a checkpointer, of `graph` only, or of all graphs if None.
 
     With `answered`, the search also finds reviews whose answer is saved but not applied.
     """
@@ -238,8 +238,8 @@ async def noted_reviews(
 ) -> tuple[list[OpenReview], str | None] | None:
     """List one page of the table of open reviews; None if the checkpointer has no table.
 
-    If there is a callback `fill`, a new table is filled first. The callback gets the number of
-    threads read so far and of all threads.
+    `fill` is a callback that gets the number of threads read so far and of all threads. If it is
+    given, a new table is filled first.
 
     Returns:
         The rows that belong to the source, newest first, and the value of `before` for the next

@@ -50,8 +50,8 @@ async def open_named(
 ) -> tuple[ThreadView, list[Asked]]:
     """Read a thread's open questions with the ids `named`, or all questions if it is None.
 
-    A thread may have a thousand questions, so only the named questions are read. If one of these is
-    not open, all questions are read.
+    A thread may have a thousand questions, so only the named questions are read. If a named
+    question is not open, all questions are read.
     """
     view = await read_shown(graph, config, named=named)
     questions = [asked for asked in view.asked() if asked.is_open]
@@ -161,8 +161,8 @@ async def add_others(
     `others` has the namespaces of the questions by interrupt id.
 
     LangGraph shows an interrupt until its node ends, even if an answer is saved. A second answer
-    would have no effect, so a question with a saved answer is not added. This is known only for the
-    first interrupt of a task, because `Interrupt.from_ns` computes only the id of the first.
+    would have no effect, so a question with a saved answer is left out. Only the first interrupt of
+    a task can be checked, because the ids of later interrupts cannot be computed.
     """
     saver, thread_id, state = saver_of(graph), thread_of(config), None
     if others and saver is not None:

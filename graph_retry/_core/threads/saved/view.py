@@ -42,8 +42,7 @@ _REPLACING = ("update", "fork")
 class Asked(NamedTuple):
     """A question that a thread shows, with the newest checkpoint of the call that asks it.
 
-    `value` is the interrupt's value, and `call` is the checkpoint. `name` and `namespace` are the
-    call's.
+    `value` is the interrupt's value. `call` is the checkpoint of the call `name` in `namespace`.
     """
 
     interrupt_id: str
@@ -161,8 +160,8 @@ class ThreadView:
     def left_at(self, namespace: str) -> CheckpointTuple | None:
         """Return the checkpoint that dropped the task of a call from its subgraph, or None.
 
-        For example, `update_state` on the subgraph saves such a checkpoint. The outer graph may
-        still show the question of the call.
+        For example, `update_state` on the subgraph saves such a checkpoint, although the outer
+        graph may still show the question of the call.
         """
         for graph, task in tasks_around(namespace):
             saved = self.newest.get(graph)
@@ -197,7 +196,7 @@ class ThreadView:
 
     @cached_property
     def _begun_from(self) -> dict[str, str]:
-        """The id of the root that has the writes of a task, by task id."""
+        """For each task id, the id of the root whose pending writes have this task."""
         return {task: root for root, saved in self.roots.items() for task in writers_of(saved)}
 
     def age(self, namespace: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Explain why a review can no longer be answered, and by whom or what it was ended."""
+"""Explain why a review can no longer be answered, and who or what ended it."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ async def why_closed(
 ) -> str:
     """Say why a review is closed, and how to continue its thread.
 
-    If `review_id` is None, the text is about the thread's last review. The function may wait up to
-    10 seconds, because the thread stops showing a question before it has saved the answer.
+    If `review_id` is None, the text is about the thread's last review. A question disappears before
+    the run has saved its answer, so the function waits up to 10 seconds for the answer.
     """
     at_rest, lengths, waited = lock is None, pauses(), 0.0
     while True:

@@ -23,16 +23,16 @@ from graph_retry.lossless._ground import as_repr
 
 UNFINISHED = ("pending", "running")
 _NEWEST = 20
-"""The number of newest runs to read, because other people's runs may come before our answer."""
+"""How many of the newest runs are read, because runs of other people may precede our answer."""
 
 
 class RemoteRuns:
     """The runs on one thread of a server, through which answers are sent.
 
-    A server refuses an answer (HTTP 409) while the thread runs. If the question has already been
-    answered, the server ignores a second answer, but reports success. Therefore the runs are listed
-    before the review is read, and again after the answer was sent. A new run between them, which
-    answered the review, brought the first answer.
+    A server refuses an answer (HTTP 409) while the thread runs. A second answer to the same
+    question is ignored, but the server reports success. Therefore the runs are listed before the
+    review is read, and again after the answer was sent. If a new run in between has answered the
+    review, it brought the first answer.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class RemoteRuns:
     async def look(self) -> None:
         """Remember which runs have finished, because a finished run cannot answer an open review.
 
-        `is_asking` tells whether a run that brought no answer is unfinished, because such a run may
-        have asked the open question. Answering would cancel the run, and repeat its other work.
+        `is_asking` tells whether an unfinished run brought no answer. Such a run may have asked the
+        open question. An answer would cancel this run, and repeat its other work.
         """
         runs = await self._read()
         self.is_asking = any(

@@ -38,7 +38,8 @@ _CLOCKS = timedelta(seconds=10)
 _FRESH_S = 1.0
 """Maximum seconds from a run's last question to the end of the run.
 
-If a thread changed later, a later run was cancelled, and the thread may show answered questions.
+A later change of a thread means that a later run was cancelled. The thread may then show answered
+questions.
 """
 
 _FIELDS = (  # The state of the threads is not requested.
@@ -160,7 +161,7 @@ def _search(client: Any, status: str, by: str, size: int) -> Callable[..., Any]:
 
 
 def _saved_at(thread: Any) -> str:
-    """Return the time when a thread was last saved, or changed if this time is missing."""
+    """Return the time when a thread was last saved, or changed if that time is missing."""
     return str(thread.get("state_updated_at") or thread["updated_at"])
 
 
@@ -197,8 +198,8 @@ def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
 def _has_run(thread: Any) -> bool:
     """Return whether a graph has run on a thread.
 
-    The thread's metadata names the graph. A user can write metadata too, so ids that are not safe
-    in a URL do not count.
+    The thread's metadata names the graph. A user can also write metadata, so only ids that are safe
+    in a URL count.
     """
     metadata: dict[str, Any] = thread.get("metadata") or {}
     ids = [str(metadata[key]) for key in ("graph_id", "assistant_id") if metadata.get(key)]

@@ -29,7 +29,7 @@ from graph_retry._core.threads.saved.view import ThreadView
 from graph_retry._core.threads.server.runs import RemoteRuns, http_status
 
 _MOST_READ = 1_000
-"""Maximum checkpoints of a graph that are read, because a server returns no more at once."""
+"""Maximum checkpoints of a graph that are read at once, which is a server's limit."""
 
 
 async def read_shown_there(graph: Any, config: RunnableConfig) -> ThreadView:
