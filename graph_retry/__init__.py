@@ -119,7 +119,7 @@ _PLACES = {
     "options": ("RetryOptions",),
     "records": ("Attempt", "Issue"),
 }
-"""The public names by module. A module is loaded when a program first uses one of its names."""
+"""The public names by module. A module is loaded when one of its names is first used."""
 
 
 def __getattr__(name: str) -> Any:

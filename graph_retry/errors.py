@@ -50,8 +50,8 @@ class GraphRetryError(EscapedText):
 class AttemptFailed(GraphRetryError):
     """The failure of one attempt, which `on_retry` hooks receive.
 
-    The error holds data, which graph state saves, instead of the original exception. So hooks get
-    the same error again after a crash.
+    Graph state saves the data of the error, but not the original exception. So hooks get the same
+    error again after a crash.
 
     kind: The failure kind.
     type: The class name of the original exception, or `ValidationError`, `InvalidJSON`, ….

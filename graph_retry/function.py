@@ -1,4 +1,4 @@
-"""The forms of a call: `retry_llm_call`, its async twin, and the loop as a node of a graph."""
+"""The forms of a call: `retry_llm_call`, its async form, and the node of a graph."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class GateVerdict(TypedDict):
 
 
 class Addition(TypedDict):
-    """A part of the params that automation or a comment added. Its author may replace it later.
+    """A part of the params that automation or a comment added, and that its author may replace.
 
     by: The author, such as `feedback` or `comment`. New feedback, or a new comment, replaces all
         earlier feedback and comments.
@@ -316,7 +316,8 @@ class Attempt(TypedDict):
 class Sealed(TypedDict):
     """The parts that the library added to the params in graph state, with a hash of their fields.
 
-    `of` is the hash. If the fields have another hash later, somebody edited the params in state.
+    `of` is the hash. If the hash of the fields is different later, somebody edited the params in
+    state.
     """
 
     of: str
@@ -367,8 +368,8 @@ class SavedFunction(TypedDict):
 def shown_record(record: Attempt) -> Attempt:
     """Return an attempt's record as users may see it. If `redact` is set, the params are redacted.
 
-    The patches in state hold the original params. A running attempt's texts are left out, because
-    they are redacted only at its end.
+    The patches in state hold the original params. The texts of a running attempt are left out,
+    because they are redacted only at the attempt's end.
     """
     if not record.get("redacted"):
         return record

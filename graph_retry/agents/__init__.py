@@ -88,8 +88,8 @@ class RetryState(AgentState[Any]):
     message or of the tool call. A call that succeeded at once, without a review, has no entry.
     `graph_retry.threads.attempts_of` reads the ledgers of all calls.
 
-    attempts: Nothing writes this key. A LangGraph server shows the state of function calls only if
-        the graph declares it.
+    attempts: Nothing writes this key. But a LangGraph server shows the state of function calls only
+        if the graph declares this key.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]

@@ -53,7 +53,7 @@ def carrying_answer(message: AIMessage, added: Sequence[str] = ()) -> AIMessage:
     """Copy the answer of a message to its key `parsed`, where a call looks for structured output.
 
     `added` has the names of tools from inner middleware. They are saved with the answer, because
-    another process may validate it.
+    another process may validate the answer.
     """
     dumped = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
     answer = {key: dumped[key] for key in (*_FIELDS, *dumped) if key in dumped}

@@ -117,8 +117,8 @@ class repair_history:  # noqa: N801 - a hook is used like a function
 def answered(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Add a result to each tool call that has none. The result says that the call was cancelled.
 
-    Providers refuse tool calls without a result. Such a call remains if the user sends a new
-    message instead of an answer to its question.
+    Providers refuse tool calls without a result. A tool call has no result if the user sends a new
+    message instead of answering the question about the call.
     """
     made: list[AnyMessage] = []
     for at, message in enumerate(messages):
@@ -183,7 +183,7 @@ def _kind_of(attempt: Attempt) -> str | None:
 
 
 def _is_about_messages(attempts: Sequence[Attempt], before: Attempt, after: Attempt) -> bool:
-    """Return whether a person changed the messages because of which a provider refused the attempt.
+    """Return whether a person changed the messages that made a provider refuse the attempt.
 
     After a context overflow, the messages are the cause. After another refusal, they are the cause
     if the person changed only the messages. An unknown exception may have any cause.

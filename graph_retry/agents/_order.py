@@ -91,9 +91,8 @@ def misplaced(own_name: str, field: str) -> ValueError:
 def listed_with(own: AgentMiddleware[Any, Any, Any]) -> Sequence[Any]:
     """Return the argument `middleware` of the running `create_agent`, from its stack frame.
 
-    LangChain does not tell a middleware what else is in the list. Of nested calls of
-    `create_agent`, the call whose list contains `own` counts. Outside of such a call, the result is
-    empty.
+    LangChain does not tell a middleware what else is in the list. If calls of `create_agent` are
+    nested, the call whose list contains `own` counts. Outside of such a call, the result is empty.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -25,7 +25,7 @@ from graph_retry.calls import heard_now, running_task
 from graph_retry.plugins import digest, is_array
 
 EARLIER = "earlier_messages"
-"""The params field with the number of messages before `messages`; missing if there are none."""
+"""The params field with the number of earlier messages; missing if there are none."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -74,10 +74,10 @@ class Sending:
     carried: bool = False
 
     def check(self, sent: Sequence[BaseMessage]) -> None:
-        """Compare a model call's request with the request that a person saw, just before the call.
+        """Compare a request with the request that a person saw, just before the model call.
 
-        `sent` has the messages of the model call. A middleware's own call of a model ends in
-        another message, and is not checked.
+        `sent` has the messages of the model call. Calls of a model by middleware are not checked.
+        Their last message is a different one.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
@@ -211,7 +211,7 @@ def key_of(request: ModelRequest[Any], params: ModelParams) -> str:
 def place_of(request: ModelRequest[Any]) -> str:
     """Return the place of a model call: the id of the last message in the agent's state.
 
-    The last message stays the same when the node runs again, although the prompt may change.
+    This id stays the same when the node runs again, although the prompt may change.
     """
     messages = request.state["messages"]
     return str(messages[-1].id) if messages else "start"
@@ -220,7 +220,7 @@ def place_of(request: ModelRequest[Any]) -> str:
 def params_of(
     request: ModelRequest[Any], models: Mapping[str, BaseChatModel], last: int
 ) -> ModelParams:
-    """Return the params of a request. A person may choose its own model or one of `models`."""
+    """Return the params of a request. A person may change its model to one of `models`."""
     name = name_of_model(request.model, models)
     begin = _begin(request, last)
     return _params_type((name, *sorted({*models} - {name})), begin)(
@@ -232,7 +232,7 @@ def params_of(
 
 
 def sent_dicts(request: ModelRequest[Any], view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all messages of a request as JSON: earlier ones, then those of the params `view`."""
+    """Return all messages of a request as JSON: the earlier messages, then those of `view`."""
     earlier = request.messages[: view.get(EARLIER, 0)]
     return [*map(as_params, earlier), *view["messages"]]
 
@@ -304,7 +304,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the index of the first message to show. All tool results without a call are shown."""
+    """Return the index of the first message to show, before all tool results without a call."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 

@@ -122,9 +122,9 @@ def check_approved(request: ToolCallRequest, when: When, attempt: int) -> None:
 class _InStep:
     """A tool that runs with the config of the present attempt instead of the agent's config.
 
-    With the agent's config, a second attempt would get the first attempt's answers to an
-    `interrupt` in the tool, and the state of agents that the tool invoked. For inner middleware,
-    the object has the class of the tool itself.
+    With the agent's config, a second attempt would get the answers that the first attempt got in an
+    `interrupt` of the tool, and the state of agents that the tool invoked. Inner middleware sees an
+    object of the tool's own class.
     """
 
     def __init__(self, tool: Any, args: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 @dataclass
 class _AttemptCall(ToolCallRequest):
-    """The tool request of one attempt. Its tool, or a replacement, runs as an `_InStep`.
+    """The tool request of one attempt. The requested tool runs as an `_InStep`.
 
     args: The arguments that a person saw.
     """

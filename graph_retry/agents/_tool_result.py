@@ -221,7 +221,7 @@ def tool_message(
 
 
 def reported(request: ToolCallRequest, error: AttemptsExhausted) -> Result:
-    """Return the error that a tool reported in its last result, as without this middleware.
+    """Return the error that a tool reported in its last result, as LangChain itself would.
 
     Raises:
         AttemptsExhausted: If the tool raised an exception instead of reporting an error.

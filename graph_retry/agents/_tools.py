@@ -184,7 +184,7 @@ class ToolCalls:
 
 
 async def _kept(request: ToolCallRequest, handler: Callable[..., Any]) -> Result:
-    """Call an unwrapped tool, and save its result while another tool waits for a person."""
+    """Call an unwrapped tool, and save its result in case another tool waits for a person."""
 
     @as_run
     async def use(args: dict[str, Any]) -> Any:

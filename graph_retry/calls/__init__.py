@@ -1,7 +1,8 @@
 """Build your own forms of a retried call, such as an agent's tool or a step of a framework.
 
 `Call` runs your function with retries and reviews. `JsonParams` holds the params of a call as JSON,
-with your own JSON Schema. `Terms` judges recorded attempts again, as by another output type.
+with your own JSON Schema. `Terms` judges recorded attempts again, for example by another output
+type.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 
 
 class Call:
-    """A call of your function with retries and reviews, for code that has a form of its own.
+    """A call of your function with retries and reviews, for your own form of a call.
 
     The library makes its own calls with this class: those of `retry_llm_call`, of the models and
     tools of agents, and of reviewed nodes. Inside a LangGraph node, a call that needs a person
@@ -169,8 +170,8 @@ class Call:
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
         """Guard the run of the call's graph.
 
-        The interrupt of a waiting call passes, as in `watched_pause`. An error about async code in
-        a sync run names `aretry_llm_call`.
+        The interrupt of a waiting call passes, as in `watched_pause`. If sync code needs an async
+        function or checkpointer, the error names `aretry_llm_call`.
         """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:

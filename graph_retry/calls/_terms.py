@@ -104,7 +104,7 @@ class Terms:
         return None if encoded is None else self._codec.decode(*encoded)
 
     def encoded(self, params: Any, owner: str = "params") -> tuple[dict[str, Any], dict[str, str]]:
-        """Return params as JSON, and their Python types by path. Errors call the params `owner`."""
+        """Return params as JSON, and their Python types by path. Errors call them `owner`."""
         view, types = self._codec.encode(params, owner=owner)
         return view, types
 

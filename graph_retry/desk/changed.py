@@ -21,7 +21,7 @@ def edited_fields(shown: Mapping[str, Any], after: Mapping[str, Any]) -> dict[st
 
 
 def removed_field(shown: Any, after: Any, path: tuple[str, ...] = ()) -> str:
-    """Return the JSON Pointer of a removed field, or "". An edit cannot remove this field.
+    """Return the JSON Pointer of a field that is removed although no edit can remove it, or "".
 
     Example:
         >>> removed_field({"options": {"top": 1}}, {"options": {}})

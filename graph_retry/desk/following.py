@@ -97,7 +97,8 @@ class Running:
         """Resume a thread of a local graph, and return the graph's state.
 
         Without `answers`, the thread continues from its last checkpoint. With `in_thread`, the
-        graph's sync methods run in an OS thread, because its checkpointer has only sync methods.
+        graph's sync methods run in an OS thread. This is for a checkpointer that has only sync
+        methods.
 
         Raises:
             GraphDrained: If the run was stopped.

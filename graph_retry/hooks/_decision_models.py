@@ -37,7 +37,8 @@ def decision_gate(
 ) -> Gate:
     """Make a gate for the option `review`: a decision model says which outputs a person reviews.
 
-    The confidence in an output is 1 minus the probability of "yes". The recorded attempt has it.
+    The confidence in an output is 1 minus the probability that the model gives to "yes". The
+    recorded attempt has this confidence.
 
     Args:
         model: A decision model of LangChain (`langchain_core.decisions.BaseDecisionModel`). It

@@ -58,8 +58,8 @@ def not_in_input(seen: Seen) -> tuple[float | None, list[Doubt]]:
     """Doubt values that do not occur in the input, such as values from an example in the prompt.
 
     Booleans, computed fields, and the values of the schema's enums and constants are not checked.
-    Numbers are compared by value. A date occurs if its year and its day do, because its month may
-    be written as a word.
+    Numbers are compared by value. Of a date, only the year and the day must occur, because the
+    month may be written as a word.
     """
     closed, text, numbers = set(_closed(seen.schema)), _plain(seen.input), _numbers(seen.input)
     return counted_doubts(
@@ -100,7 +100,7 @@ SIGNALS: dict[str, Signal] = {
     "logprob": by_logprob,
     "second": differs,
 }
-"""The signals that a gate knows by name. Any other name is a field of the output."""
+"""The signals that a gate knows by name. Any other name means a field of the output."""
 
 
 def leaves(value: Any, path: str = "") -> Iterator[Leaf]:

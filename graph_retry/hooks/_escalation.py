@@ -23,8 +23,8 @@ Changes = Mapping[str, Any]
 class ChangingHook:
     """A hook that changes fields of the params by a rule.
 
-    After two equal failures in a row, a person decides, and most hooks are not used. This hook is
-    still used, because it tries other means, such as another model.
+    After two equal failures in a row, most hooks are not called, and a person decides. This hook is
+    still called, because it tries other means, such as another model.
 
     Args:
         name: The name of the function that made this hook, for messages and records.

@@ -1,7 +1,7 @@
 """A ready-made hook that tells the model which errors its last answer had.
 
-New feedback replaces the feedback before it, so the prompt does not grow with each attempt. Only
-texts that feedback added, as the record of an attempt lists them, are replaced.
+New feedback replaces the feedback before it, so the prompt does not grow with each attempt. The
+record of an attempt lists the texts that feedback added, and only these texts are replaced.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ def _issue_lines(issues: Sequence[Issue], most: int) -> list[str]:
 def _earlier_lines(error: AttemptFailed, most: int) -> list[str]:
     """Return lines with the number of refused answers in a row, and the errors of earlier answers.
 
-    Feedback replaces earlier feedback. Without these lines, a model might repeat an error that it
-    had corrected before.
+    New feedback replaces earlier feedback. Without these lines, a model might repeat an error that
+    it had already corrected.
     """
     refused = list[Attempt]()
     for attempt in reversed(error.attempts):

@@ -130,7 +130,8 @@ class Gate:
     def __call__(self, attempt: Attempt) -> GateVerdict | Awaitable[GateVerdict]:
         """Return the verdict on a valid output: its confidence, and whether a person is asked.
 
-        In an async run with a `judge` or `second`, which may be async, the verdict is an awaitable.
+        In an async run, the verdict is an awaitable if there is a `judge` or `second`, which may be
+        async.
         """
         steps = self._verdict(attempt)
         is_plain = self.judge is None and self.second is None
@@ -192,7 +193,8 @@ class Gate:
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
         """Return the needed confidence, and the rank of an output among the earlier outputs.
 
-        The rank is the fraction of outputs with lower confidence; the idempotency key breaks ties.
+        The rank is the fraction of outputs with lower confidence. Equal outputs are ranked by the
+        idempotency key.
         """
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:

@@ -30,8 +30,8 @@ def shorten_history(
     """Make a hook that removes the oldest messages after a request exceeded the context window.
 
     The hook acts only on failures of the kind `context_overflow`. It removes messages with
-    LangChain's `trim_messages`. System messages stay, and a user's message follows them. If the
-    shortened conversation is still too long, the next attempt has half the tokens.
+    LangChain's `trim_messages`. System messages stay, and the first message after them is a user's
+    message. If the shortened conversation is still too long, the next attempt has half the tokens.
 
     Args:
         most: Maximum number of tokens to keep (default: half of the current number).

@@ -2,10 +2,10 @@
 
 This package works without a graph, and imports nothing else of `graph_retry`.
 
-`parse` has the entry points, and `strict` reads strict JSON. If a text is not strict JSON,
-`candidates` finds the places where a JSON document may begin, and `weighted` reads a document at
-each place. `answer` makes one value of the documents that are probably the model's answer. It
-refuses this value if the text around it casts doubt on it. `results` has the types.
+`parse` has the entry points, and `strict` reads strict JSON. In other texts, `candidates` finds the
+places where a JSON document may begin, and `weighted` reads a document at each place. `answer`
+makes one value of the documents that are probably the model's answer, or refuses it because of the
+text around it. `results` has the types.
 """
 
 from typing import TYPE_CHECKING

@@ -55,7 +55,7 @@ _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """Number of unreadable documents after which the search ends, because each one takes time."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
-"""The places that a document may have in a text. The answer is most likely at the first place.
+"""The places that a document may have in a text, from the most likely place of the answer.
 
 BLOCK: The document has its own fence or paragraph.
 LINE: No words are before the document on its line.
@@ -122,7 +122,7 @@ def fences_in(text: str, start: int) -> list[re.Match[str]]:
 
 
 def _is_first(text: str, fence: re.Match[str], at: int) -> bool:
-    """Return whether a code fence has nothing before `at`, except for tags of tool calls."""
+    """Return whether only tags of tool calls come before `at` in a code fence."""
     return not CALLS.sub("", text[fence.start("inside") : at]).strip(EDGES)
 
 
@@ -139,7 +139,7 @@ def _begins(text: str, at: int) -> bool:
 def _limit(
     text: str, at: int, fence: re.Match[str] | None, complete: bool | None
 ) -> tuple[int, bool | None]:
-    """Return the last possible end of a document, and whether the document is complete there."""
+    """Return the last possible end of a document, and whether the document is complete then."""
     if fence:
         return fence.end("inside"), True if fence.end() > fence.end("inside") else complete
     tag = _OPEN_TAG.search(text, max(0, at - 40), at)

@@ -41,11 +41,11 @@ def read(
 
     - The text is refused if a key has two different values, a number is out of the range of floats,
       or the nesting is too deep.
-    - Only the levels `standard` and `aggressive` read `NaN` and `Infinity`, as a repair.
-    - At these levels, an escape that probably means a backslash and a letter, as in a regular
-      expression, is read so as a repair, or the text is refused.
-    - At these levels, the whole text may be one JSON string that contains an object or array. Then
-      this object or array is the value.
+    - The other exceptions apply only to the levels `standard` and `aggressive`, as repairs:
+      - `NaN` and `Infinity` are read.
+      - An escape that probably means a backslash and a letter, as in a regular expression, is read
+        so, or the text is refused.
+      - If the whole text is one JSON string with an object or array in it, this is the value.
 
     An answer without an object or array may be one number, string or literal of JSON, such as
     `42</s>`. Quoted code is an answer only if the text has nothing else. Python's `True`, `False`

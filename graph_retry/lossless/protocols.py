@@ -1,9 +1,9 @@
 """Read tool calls that open models write as text. Each notation for such calls is a protocol.
 
 A row of `PROTOCOLS` says how a call begins, and whether its arguments are one JSON document, one
-element for each parameter, or Python's keywords. To read another notation, add a row. If the
-arguments of a call fit the caller's type, they are its value. Otherwise, its value is an object
-with the call's name and arguments.
+element for each parameter, or Python's keywords. To read another notation, add a row. The value of
+a call is its arguments, if they fit the caller's type. Otherwise, the value is an object with the
+call's name and arguments.
 """
 
 import json
@@ -30,7 +30,7 @@ _NAME = r"(?P<name>[A-Za-z_][\w.\-]*+)(?::\d+)?"
 _MARKS = r"(?:\s|<[|｜][^<>\n]{1,40}[|｜]>|(?:json|commentary|code)\b|`{3}\w*)*+"
 _PREFIX = r"(?:\s?[|｜‖]{1,2}\s?\w+\s?[|｜‖]{1,2}\s?|\w+[: ])?"
 _FLIPS = 6
-"""The most parameters that may be text or JSON, if all combinations are tried on the type."""
+"""The most parameters, each text or JSON, whose combinations are all tried on the type."""
 
 
 class Protocol(NamedTuple):
@@ -138,7 +138,7 @@ def _elements(
 def _keywords(
     text: str, row: Protocol, opening: re.Match[str], _: int, __: bool | None, work: Work
 ) -> Call:
-    """Read a tool call with keywords, as in Python, as an object with `=` for `:`."""
+    """Read a tool call with Python's keywords, as an object whose colons are written as `=`."""
     inside = re.compile(f"(?s){row.element}").match(text, opening.end())
     end = re.compile(row.closing).match(text, inside.end()) if inside else None
     if inside is None or end is None:

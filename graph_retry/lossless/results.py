@@ -91,7 +91,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One JSON document in a text, with its start and end, and its value or the reason for none."""
+    """One JSON document in a text: its start, its end, and its value (or why there is none)."""
 
     start: int
     end: int
@@ -117,7 +117,7 @@ def repair(kind: str, position: int, detail: str, grade: Grade = "format") -> Re
 
 
 def merged(repairs: list[Repair]) -> list[Repair]:
-    """Keep the first repair of each kind, whose `detail` then tells the number of other repairs."""
+    """Keep the first repair of each kind. Its `detail` gets the number of other repairs."""
     first: dict[str, Repair] = {}
     places: dict[str, set[int | None]] = {}
     for each in repairs:

@@ -98,7 +98,7 @@ def strict_part(text: str, start: int, end: int) -> tuple[Any, int]:
 
 
 def _marks(text: str) -> bytes:
-    """Return the brackets and colons outside of strings, with `[` and `]` for `{` and `}`."""
+    """Return the brackets and colons outside of strings. Curly brackets become square brackets."""
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
     marks = text.encode("ascii", "ignore").translate(_BRACKETS, _NO_MARKS)

@@ -1,7 +1,8 @@
 """Let any node ask a person when it fails: `reviewed` wraps one node, `review_nodes` a graph.
 
-The params are keys of the node's input, and the result is the node's update. The review is part of
-the node's own task, so the node's edges, joins and `Send`s work as before.
+A node runs like the `llm_call` of `retry_llm_call`. Its params are keys of the node's input, and
+its result is the node's update. The review is part of the node's own task, so the node's edges,
+joins and `Send`s work as before.
 """
 
 from __future__ import annotations

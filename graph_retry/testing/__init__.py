@@ -61,8 +61,8 @@ _VOLATILE = (
 class ScriptedLLM:
     """A fake model with a script of steps. Each call returns the next step, or raises an exception.
 
-    `calls` holds the params of the calls. At the end of a `with` block, the test fails if the
-    number of calls differs from the number of steps. `assert_finished` makes the same check.
+    `calls` holds the params of the calls. The end of a `with` block fails the test if the number of
+    calls differs from the number of steps. `assert_finished` makes the same check.
 
     Example:
         >>> from graph_retry import retry_llm_call

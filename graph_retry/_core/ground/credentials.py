@@ -7,8 +7,8 @@ A credential is found in four ways:
 3. By its beginning, which is in a table of `known_tokens.py`.
 4. By its look: a long text in which letters and digits alternate at almost every character.
 
-An id of a request or an object is never masked because of its look. If a text is masked because of
-its look or its beginning, its first characters stay readable.
+The look of an id of a request or an object is ignored, because ids look random. If a text is masked
+because of its look or its beginning, its first characters stay readable.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def without_named_keys(text: str) -> str:
 
 
 def _may_be_secret(name: str) -> bool:
-    """Return whether a name ends in `key`, and no earlier word names data, as in `primary_key`."""
+    """Return whether a name ends in `key`, without an earlier word for data as in `primary_key`."""
     words = [word.lower() for word in _WORD.findall(name)]
     return words[-1:] == ["key"] and not DATA_KEYS.intersection(words)
 
@@ -164,7 +164,7 @@ def _masked_place(found: re.Match[str]) -> str:
 def _is_credential(named: re.Match[str], found: re.Match[str]) -> bool:
     """Return whether the value `found` behind the name `named` is a credential.
 
-    Behind a vague name, the value must look like a credential: quoted, with digits, or random.
+    If the name is vague, the value must look like a credential: quoted, with digits, or random.
     """
     quoted, value, link = found["quoted"], found[found.lastgroup or 0].strip(), named["link"]
     last = _WORD.findall(named["name"])[-1].lower()
@@ -235,7 +235,8 @@ class Random:
     """A check, for `Annotated`, that a text looks like 16 random bytes. Plain patterns are refused.
 
     The text must have many different steps. A step is the difference between the codes of two
-    neighbouring characters. 20,000 random texts (hexadecimal or base64) had 12 or more each.
+    neighbouring characters. Each of 20,000 random texts (hexadecimal or base64) had 12 or more
+    different steps.
     """
 
     LENGTH, STEPS = 22, 10

@@ -251,8 +251,8 @@ def listed(names: Iterable[str]) -> str:
 def pydantic_issues(error: ValidationError, root: Any = ABSENT) -> list[Issue]:
     """Convert each error of a `ValidationError` to an issue.
 
-    Pydantic's locations also contain union tags and names of validators. With `root`, the checked
-    value, these are removed from the path.
+    Pydantic's locations also contain union tags and names of validators. With the checked value as
+    `root`, these are removed from the path.
     """
     issues: list[Issue] = []
     for problem in islice(error.errors(include_url=False), MAX_ISSUES + 1):
@@ -293,7 +293,7 @@ def child_of(node: Any, part: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return the JSON that a value's type defines for it; the value itself if there is none."""
+    """Return the JSON that a value's type defines for the value; without it, the value itself."""
     if json_problem(value) is None:
         return value
     written, failed = attempt(lambda: to_jsonable_python(value, by_alias=True, round_trip=True))

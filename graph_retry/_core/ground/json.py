@@ -276,7 +276,7 @@ def pointer_parts(path: str) -> list[str]:
 
 
 def address_key(thread_id: str | None, review_id: str) -> str:
-    """Return a hash of a thread id and a review id. A copied thread has the same review ids."""
+    """Return a hash of a review id with its thread id, because copied threads share review ids."""
     return hashlib.sha256(f"{thread_id}\0{review_id}".encode()).hexdigest()[:24]
 
 

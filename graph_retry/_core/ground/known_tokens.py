@@ -1,6 +1,6 @@
 """Data to recognise credentials and ids: how they begin, and which words name them.
 
-The beginnings come from the public rules of gitleaks (github.com/gitleaks/gitleaks,
+The table of beginnings comes from the public rules of gitleaks (github.com/gitleaks/gitleaks,
 `config/gitleaks.toml` of 2025-11-20), and from the documentation of providers. To add a beginning,
 add it to a row of the table.
 """

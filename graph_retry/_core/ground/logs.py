@@ -1,7 +1,7 @@
 """Escape control characters and line breaks in the messages that this library logs.
 
-Such a character in a name or an error could control the terminal that shows the log. A line break
-would forge a line of the log.
+A control character in a name or an error could control the terminal that shows the log. A line
+break would forge a line of the log.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ def example_of(pattern: str) -> str | None:
 
 
 def _alternatives(pattern: str, start: int) -> tuple[str, int]:
-    """Return a text for the part of a pattern that begins at `start`, and the index of its end.
+    """Return a text for the part of a pattern from `start` on, and the index of the part's end.
 
-    The text is for the first alternative, as in `a|b`. The part ends before `)`, or with the
-    pattern.
+    The text is for the first alternative, as `a` in `a|b`. The part ends before `)`, or at the
+    pattern's end.
     """
     parts, first = list[str](), None
     while start < len(pattern):

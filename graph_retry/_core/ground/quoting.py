@@ -58,7 +58,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def tame(text: str) -> str:
-    """Break each frame mark in a text by a space, so that it ends no frame. Surrogates are escaped.
+    """Break each frame mark in a text by a space, so that it ends no frame; escape surrogates.
 
     Example:
         >>> tame("[end of feedback]")
@@ -70,7 +70,7 @@ def tame(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Put a text in a code block. The text cannot end it, because its fence is longer.
+    """Put a text in a code block with a fence that is longer than any fence in the text.
 
     Example:
         >>> print(fenced("```json"))

@@ -138,7 +138,7 @@ def storable(node: Any) -> Any:
 
 
 def has_own_base(node: Any) -> bool:
-    """Return whether a schema has an id. Its references then do not refer to the root document."""
+    """Return whether a schema has an id, to which its references refer instead of to the root."""
     return is_object(node) and any(isinstance(node.get(name), str) for name in ("$id", "id"))
 
 

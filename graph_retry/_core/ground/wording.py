@@ -142,10 +142,9 @@ _PATH = lazy(r"[./\[\]]+")
 def near_miss(name: str, known: Collection[str], sent: Collection[str]) -> str | None:
     """Return the known name that an unknown name probably misspells; None if there is none.
 
-    A known name that is itself in `sent` is not returned. A known name of one or two letters is
+    A known name that is itself in `sent` does not count. A known name of one or two letters is
     misspelt only by a different case, because many short names share half of their letters by
-    chance. In a path such as `params.model`, the last part may be a known name, which is then
-    returned.
+    chance. If the last part of a path is a known name, as in `params.model`, this name is returned.
 
     Example:
         >>> near_miss("modle", ["model"], sent=["modle"])

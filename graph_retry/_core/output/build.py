@@ -50,7 +50,7 @@ def build_validator(output: Any, *, strict: bool = False, check_formats: bool = 
 
 
 def _meant(output: Any) -> str:
-    """Suggest a type, if the user passed a model instance, or types in a list or tuple."""
+    """Suggest a type to a user who passed a model instance, or types in a list or tuple."""
     if isinstance(output, BaseModel):
         return f" (meant as the class `{type(output).__name__}`?)"
     kinds: list[Any] = [*output] if isinstance(output, list | tuple) else []

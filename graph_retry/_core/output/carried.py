@@ -44,8 +44,8 @@ def said_in(error: BaseException) -> Any:
 def is_reading_error(error: BaseException, name: str) -> bool:
     """Return whether an exception says that an answer could not be read as the type `name`.
 
-    An error of another schema in the exception gives False. It comes from a check in the user's
-    code, and reading the answer again would bypass this check.
+    If the exception has an error of another schema, a check in the user's code has failed. Reading
+    the answer again would bypass this check, so the result is False.
     """
     listed = [_pydantic_errors(cause) for cause in _chain(error)]
     schemas = [

@@ -71,7 +71,7 @@ def failure_of(error: Exception, kind: FailureKind | None = None) -> Failure:
 
 
 def _type_of(error: type[Exception]) -> str:
-    """Return the name of a class, with its module if graph-retry has an error of this name."""
+    """Return the name of a class, with its module if the name is also that of an error of ours."""
     name, module = error.__name__, f"{error.__module__}"
     is_ours = module.partition(".")[0] == __name__.partition(".")[0]
     return name if is_ours or name not in OWN_TYPES else f"{module}.{name}"
@@ -109,9 +109,9 @@ def finish_kind(finish_reason: str | None) -> FailureKind | None:
 def announced(finish_reason: str | None, refusal: str | None, *, is_read: bool) -> Failure | None:
     """Return the failure that the provider reported beside the answer, or None.
 
-    A cut-off counts only if the answer is a structured value. If the answer is read from text
-    (`is_read`), the text itself shows whether it is complete. A structured value does not show
-    this. For example, Anthropic returns only the arguments of a tool call that had arrived.
+    A cut-off is a failure only if the answer is a structured value. For example, if a tool call is
+    cut off, Anthropic returns only the arguments that had arrived, and nothing shows the loss. An
+    answer that is read from text (`is_read`) itself shows whether it is complete.
     """
     if refusal:
         return {"kind": "refusal", "type": "Refusal", "message": refusal}

@@ -50,8 +50,8 @@ class UnclearError(EscapedText, TypeError):
 def verdict_of(answer: dict[str, Any], value: Any) -> Verdict | None:
     """Read a returned dict as a verdict; return None if the dict is the changed value.
 
-    A dict without a key such as `ok` is the changed value if it shares fields with the value. A key
-    such as `errors` must then be a field of the value, too.
+    If a dict has no key such as `ok`, and shares fields with the value, it is the changed value. A
+    key such as `errors` in a changed value must also be in the original value.
 
     Raises:
         UnclearError: If the dict is neither clearly a verdict nor clearly the changed value.

@@ -80,5 +80,5 @@ def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
 
 
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
-    """Log an exception that wrong code raised. `of` names the function, such as a hook."""
+    """Log an exception that a mistake in code has raised. `of` names the function."""
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)

@@ -18,7 +18,7 @@ _Kind = Literal["text", "keys", "list", "value", "scalar"]
 
 
 class Pieces:
-    """The pieces of one stream, or of one key of the dicts that a LangChain chain streams.
+    """The pieces of one stream, or of one key in the dicts that a LangChain chain streams.
 
     A piece is text, a `Completion`, a LangChain message chunk, or a chunk of OpenAI's, Anthropic's
     or Google's own client. None adds nothing. LangChain runnables stream a dict key by key, as

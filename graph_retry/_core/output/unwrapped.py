@@ -41,7 +41,7 @@ _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one a
 
 
 class Wrapper(NamedTuple):
-    """One kind of wrapper. One key of `inside` holds the answer; all other keys are in `beside`."""
+    """One kind of wrapper. One of its keys `inside` holds the answer; other keys are `beside`."""
 
     inside: frozenset[str]
     beside: frozenset[str]
@@ -185,7 +185,7 @@ def _holds(row: Wrapper, value: dict[str, Any], key: str) -> bool:
 
 
 def _document(value: Any) -> Any:
-    """Return a non-empty object or list, also from a JSON text; `ABSENT` for other values."""
+    """Return a non-empty object or list, perhaps from a JSON text; `ABSENT` for other values."""
     if is_object(value) or is_array(value):
         return value or ABSENT  # An empty one does not show that it is the answer.
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "[", "`", "~"}:

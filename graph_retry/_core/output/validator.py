@@ -24,7 +24,7 @@ class Checked:
 
     `value` is the validated Python value, and `jsonable` is its plain JSON form for graph state. If
     there are `issues`, both are None. `repairs` lists the conversions that validation made.
-    `judged` is the JSON value that was validated, if it was inside a wrapper.
+    `judged` is the validated JSON value, if `Digits` became numbers or a wrapper was removed.
     """
 
     value: Any = None
@@ -85,7 +85,7 @@ class Validator:
         return False
 
     def written(self, value: Any) -> Any:
-        """Convert an object to JSON if several classes have its fields, else return it unchanged.
+        """Convert an object to JSON if several classes have its fields; return others unchanged.
 
         Raises:
             TypeError: If the value has no JSON form that keeps its classes.

@@ -107,8 +107,8 @@ class ParamsCodec(Generic[ParamsT]):
     def for_one_run(self) -> Self:
         """Return a copy of the codec for one run. The copy remembers the params it encoded last.
 
-        The copy does not validate the same view object twice. State from a checkpoint, and edited
-        state, has other objects, so it is always validated.
+        The copy does not validate the same view object twice. State that comes from a checkpoint or
+        was edited has other objects, so it is always validated.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
@@ -116,7 +116,7 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Create a codec for a value. Its class is the declared type if the class declares fields.
+        """Create a codec for a value. The value's class is the declared type if it declares fields.
 
         Models, dataclasses, enums and annotated named tuples declare fields.
 
@@ -300,8 +300,8 @@ class ParamsCodec(Generic[ParamsT]):
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode only the fields that a value of the graph state sets, without defaults.
 
-        The same JSON always gives an equal result, because no `default_factory` and no later field
-        of the type adds a value. An instance sets all of its fields.
+        Equal JSON always gives an equal result, because no default is added. Defaults may change,
+        by a `default_factory` or a later version of the type. An instance sets all of its fields.
 
         Example:
             >>> ParamsCodec(BaseModel).given({}, {})

@@ -125,7 +125,7 @@ def _adapter(params_type: Any, form: Form) -> TypeAdapter[Any]:
 
 
 class _LenientSchema(GenerateJsonSchema):
-    """Allows any JSON for a field whose type has no JSON Schema, but that the validator checks."""
+    """Allows any JSON for a field whose type has no JSON Schema. The validator checks the field."""
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema, error_info

@@ -35,7 +35,7 @@ class Encoded(NamedTuple):
 
 
 def initial_patch(view: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the patch for the first attempt of a ledger, which sets the whole view.
+    """Return the patch that sets the whole view, for the first attempt of a ledger.
 
     Example:
         >>> initial_patch({"topic": "rain"})
@@ -85,8 +85,8 @@ def apply_patch(view: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """List the changes between two views for a person, but at most 50 of them.
 
-    A long value is cut after 1,000 characters, or after 200 if there are more than ten changes. Two
-    long texts with the same beginning are shown from the first different sentence, or from 100
+    A long value is cut after 1,000 characters, or after 200 if there are more than ten changes. If
+    two long texts begin alike, both are shown from the first different sentence, or from 100
     characters before the difference. A note replaces each picture.
 
     Example:
@@ -111,7 +111,7 @@ def readable_diff(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, An
 
 
 def _unlike_from(before: Any, after: Any) -> int:
-    """Return the index of the first differing sentence of two long texts; 0 for other values."""
+    """Return the index of the first different sentence of two long texts; 0 for other values."""
     if not (isinstance(before, str) and isinstance(after, str)) or len(before + after) <= 120:
         return 0
     pairs = enumerate(zip(before, after, strict=False))

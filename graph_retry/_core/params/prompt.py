@@ -23,14 +23,14 @@ from graph_retry.records import Addition, Sealed
 _MESSAGES = {"assistant": AIMessage, "user": HumanMessage, "system": SystemMessage}
 
 BARE = "value"
-"""The field name for params that are only one text. Their view has the same name."""
+"""The name of the only field of params that are one text, as in their view."""
 
 
 @dataclass
 class Added:
     """The fields of some params, and the parts of these fields that were added.
 
-    A hook gets this object with its error, and records the parts that the hook adds.
+    A hook gets this object with the error, and records here the parts that it adds.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -138,7 +138,7 @@ def _kept(before: Any, parts: Sequence[Addition], after: Any) -> list[Addition]:
 
 
 def _kept_inside(message: Any, part: Addition, inside: Sequence[int], after: Any) -> list[Addition]:
-    """Return a part of one message, if its exact content occurs once in the messages `after`."""
+    """Return a part of one message if its exact content occurs once in `after`."""
     content = fields_of(message)["content"]
     piece = content[inside[0] : inside[1]]
     places = [
@@ -275,7 +275,8 @@ class Prompt:
     def found_in(fields: Mapping[str, Any], field: str | None = None) -> str | None:
         """Return the name of the prompt's field: `field` if given, else `messages` or `prompt`.
 
-        A single text has the name "". The result is None if no such field has a text or a list.
+        The name is "" if the params are one text. The result is None if no such field has a text or
+        a list.
 
         Example:
             >>> Prompt.found_in({"model": "small", "prompt": "Who?"})

@@ -1,7 +1,8 @@
 """Write Python values as readable JSON with tags, and restore the values.
 
-The tags name the types that JSON lacks, as a dict `{JSON Pointer: tag}`. The part `-` in a pointer
-means every element of a list. Example: `(1, 2)` becomes `[1, 2]` with the tags `{"": "tuple"}`.
+A tag names a type that JSON lacks. The tags are a dict `{JSON Pointer: tag}`. The part `-` in a
+pointer means every element of a list. Example: `(1, 2)` becomes `[1, 2]` with the tags `{"":
+"tuple"}`.
 """
 
 from __future__ import annotations

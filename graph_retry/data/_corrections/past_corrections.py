@@ -1,6 +1,6 @@
 """Show the model people's corrections of similar calls, already in its first attempt.
 
-A correction is near if its prompt is similar to the new prompt. The nearest ones are shown.
+A correction is near if its prompt is similar to the new prompt. The nearest corrections are shown.
 """
 
 from __future__ import annotations

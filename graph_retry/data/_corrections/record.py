@@ -208,8 +208,8 @@ def check_names(wanted: Collection[str], known: Collection[str]) -> None:
 def expected_value(ledger: Ledger) -> tuple[Any, bool]:
     """Return the output that a person vouched for, and whether a new output can equal it.
 
-    A new output cannot equal the message of an agent's model, because only that model writes it. A
-    structured response that a person supplied with the message is returned instead.
+    Only the agent's model writes a message, so a new output cannot equal a message. If a person
+    supplied a structured response with the message, this response is returned instead.
     """
     value, _, vouched = counted_value(ledger)
     if vouched and ledger.attempts[-1].get("is_message"):

@@ -1,7 +1,7 @@
 """Write the command's output: tables and colours in a terminal, plain lines elsewhere.
 
-Outside a terminal, the command's own lines begin at the left margin or after two spaces. A model's
-or provider's text is indented further, so that no program takes it for such a line.
+Outside a terminal, the command's own lines begin at the left margin or after two spaces. The text
+of a model or a provider is indented further, so that no program takes it for a line of the command.
 """
 
 from __future__ import annotations

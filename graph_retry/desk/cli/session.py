@@ -58,8 +58,8 @@ Label = Annotated[list[Pair] | None, _LABEL]
 def on_source(command: Callable[..., None]) -> Callable[..., None]:
     """Add `--url`, `--db` and `--graph` to a command, and call it with the opened source.
 
-    A command's first two parameters are the source and the screen. Its keyword parameters are its
-    options, which Typer reads from the changed signature.
+    The first two parameters of a command are the source and the screen. The keyword parameters are
+    its options. Typer reads the options from the changed signature.
     """
     _, _, *own = signature(command, eval_str=True).parameters.values()
 

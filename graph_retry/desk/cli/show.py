@@ -22,7 +22,7 @@ _ATTEMPTS = ("attempt", "author", "reason", "params", "outcome", "answer", "toke
 def inbox_rows(reviews: Sequence[PendingReview]) -> Rows:
     """Write each review as a row with the columns `INBOX`.
 
-    If several reviews have the same thread and function, as after a fan-out, their rows also show
+    After a fan-out, one thread may have several reviews of the same function. Their rows also show
     the review ids, and the params in which these reviews differ.
     """
     alike: dict[tuple[str | None, str], list[PendingReview]] = defaultdict(list)
@@ -118,7 +118,7 @@ def show_issues(screen: Screen, issues: Sequence[Issue], within: Any) -> None:
 
 
 def place(path: str, within: Any) -> str:
-    """Name a place as the page does. Add the form for a typed change, if it differs."""
+    """Name a place as the page does, and add its form for a typed change if this differs."""
     said = spoken(path, within)
     return said if path in ("", f"/{said}") else f"{said} ({path})"
 

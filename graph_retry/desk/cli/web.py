@@ -48,8 +48,8 @@ def serve(source: Source, screen: Screen, *, port: int, by: str | None, read_onl
 def _behind_path(page: Any, token: str, kept: str) -> Any:
     """Put the page under a path that nobody can guess. The printed URL redirects there.
 
-    Browsers send a cookie of `127.0.0.1` to all ports, but only under the cookie's path. Without
-    this path, other local servers could read the session.
+    Browsers send a cookie of `127.0.0.1` to all ports, but only under the cookie's path. Without a
+    secret path, other local servers could read the session.
     """
     from starlette.applications import Starlette  # noqa: PLC0415 - an extra
     from starlette.requests import Request  # noqa: PLC0415

@@ -35,7 +35,7 @@ SOON_S = 1.5
 """Seconds that a page waits for outcomes before it shows that the run takes longer."""
 
 HELD_S = 10.0
-"""Seconds in which a person can take an answer back, while only this process has it."""
+"""Seconds in which a person can take back an answer, because only this process has it."""
 
 NAMED = 200
 """Maximum characters of a form's name. The page's own names have 22 characters."""
@@ -156,7 +156,7 @@ class Sent:
         return 0.0 if self.go.is_set() else max(0.0, self.goes_at - time.monotonic())
 
     def shorten(self) -> None:
-        """Forget all but the data of the outcome page. Keep the form of answers that failed."""
+        """Keep only the data of the outcome page, and the form of answers that were not applied."""
         if not self.missed and not any(run.told and run.told.not_applied for run in self.runs):
             self.posted = ()
         self.missed = [
@@ -181,8 +181,8 @@ class Sent:
 class Runs:
     """Applies the answers of each form once.
 
-    Each rendered form has a random name. A double click or a reload sends a known name again, and
-    the form is not applied again.
+    Each rendered form has a random name. After a double click or a reload, a browser sends the same
+    name again. A form with a known name is not applied again.
     """
 
     def __init__(self, waiting: Waiting, context: Any = None) -> None:

@@ -44,7 +44,7 @@ Handler = Callable[Concatenate["Site", Request, Access, ...], Awaitable[Response
 T = TypeVar("T")
 
 WORKERS = 3
-"""The number of OS threads for posted forms, and also the number for other pages."""
+"""The number of OS threads for posted forms. Other pages have as many OS threads."""
 
 _viewer: ContextVar[Access] = ContextVar("the user for whom a page is rendered")
 
@@ -108,7 +108,8 @@ class Site:
     def start(self, request: Request, access: Access, name: str, sent: Sent) -> None:
         """Start to apply a form's answers. The form's bytes count until all answers are applied.
 
-        An answered review leaves the list, so its text in the list is saved first.
+        The text of an answered review in the list is saved first, because the review leaves the
+        list.
         """
         about = self.waiting.about
         for run in sent.runs:
@@ -208,7 +209,7 @@ class Site:
         self, request: Request, status: int, title: str, text: str, access: Access | None = None,
         *, following: Sequence[PendingReview] = (), missed: Sequence[Missed] = (),
     ) -> Response:  # fmt: skip
-        """Return a page with a text, links to `following` reviews, and input for `missed` ones."""
+        """Return a page with a text, links to `following` reviews, and input for `missed` reviews."""
         return await self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None, following=following,
@@ -244,7 +245,7 @@ class Site:
 
 
 class _Guarded(Environment):
-    """A template environment that lets a template read only reviews that the user may see."""
+    """A template environment whose templates read only reviews that the user may see."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return an attribute for a template."""

@@ -1,6 +1,6 @@
 """Read posted forms within limits. This file has all limits of browser input.
 
-A body is read only if its content type is that of our forms. It is parsed as a whole, outside the
+A body is read only if it has the content type of our forms. It is parsed as a whole, outside the
 event loop. JSON in a field is measured before it is parsed.
 """
 
@@ -46,7 +46,7 @@ SECONDS = Bound(120, "A form must arrive within {} seconds: send it again.")
 ARRIVING = Bound(
     40_000_000, "Your forms in progress may have at most {} bytes: send this one again later."
 )
-"""The forms of one user, in all tabs, that are arriving, in work or waiting to be applied."""
+"""The limit for the forms of one user, in all tabs, that arrive or wait to be applied."""
 UNDER_WAY = Bound(
     1_000, "At most {} of your answers may wait to be applied: send this one again later."
 )

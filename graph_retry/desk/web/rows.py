@@ -16,9 +16,10 @@ from graph_retry.plugins import is_array, is_object, one_line, pointer, since
 from graph_retry.reviews import LISTED
 
 TEXTS, SEARCHED, SUBJECT, LEVELS, LONGEST, VISITED, ISSUES = 6, 2_000, 90, 6, 20, 2_000, 3
-"""Limits of a row: the texts that may name the review, the searched characters of its params and
-its output, the shown characters of its subject, the levels and the list items where texts are kept,
-the values that are visited, and the issues that the list shows."""
+"""Limits of a row: the texts that may name the review, the searched characters of the params and
+the output, the characters of the subject, the levels and list items in which texts are kept, the
+visited values, and the issues in the list.
+"""
 
 _NUMBERS = re.compile(r"/\d+(?=/|$)")
 
@@ -67,7 +68,7 @@ class Row:
 
 
 class Named(Protocol):
-    """A row of a review, or a past call: both are named by a subject or by texts."""
+    """A row of a review, or a past call, which is named by a subject or by texts."""
 
     @property
     def subject(self) -> str:
@@ -162,7 +163,7 @@ def bytes_in(value: Any) -> int:
 
 
 def texts_of(labels: Mapping[str, str]) -> list[str]:
-    """Write labels as a person sees and chooses them. A remark of one review is left out.
+    """Write labels as a person sees and chooses them, without the remark of one review.
 
     Example:
         >>> texts_of({"tenant": "acme"})
@@ -190,7 +191,7 @@ def texts_in(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _visited(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """Yield the path of each value in a JSON value, with the beginning of a text or None."""
+    """Yield each value in a JSON value as (path, beginning of a text, or None for other values)."""
     is_text = isinstance(value, str) and value.strip() and not value.startswith("data:")
     yield path, value[:SEARCHED].strip() if is_text else None
     if len(path) >= LEVELS:
@@ -219,7 +220,7 @@ def telling(rows: Iterable[Named]) -> dict[str, int]:
 
 
 def places_in(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """Return `telling` of the first rows of each call, by the name of the call."""
+    """Return the result of `telling` for each call, from its first rows."""
     calls: dict[str, list[Row]] = {}
     for row in rows:
         named = calls.setdefault(row.review.function_name, [])

@@ -129,7 +129,7 @@ class Waiting:
             self._looking.result()
 
     async def find(self, key: str, access: Access) -> list[PendingReview]:
-        """Read a review and the others of its thread. A closed review gives an empty list."""
+        """Read the open reviews of a review's thread. A closed review gives an empty list."""
         await self.refresh()
         while not (key in self.rows or key in self._noted or self.is_whole):
             await self.refresh()
@@ -147,8 +147,8 @@ class Waiting:
     async def asked_again(self, key: str, access: Access) -> PendingReview | None:
         """Return the open review with the same question as a closed review, or None.
 
-        A new review asks the same question if the closed review was deferred or assigned, or if its
-        answer was refused.
+        If a review was deferred or assigned, or its answer was refused, a new review asks the same
+        question.
         """
         before = self._over.get(key)
         if before is None or not access.sees(before.review):
@@ -274,7 +274,8 @@ class Waiting:
     async def _list(self) -> bool:
         """List the newest rows of the table of open reviews, and the next part of the older rows.
 
-        The part after the last part is the first part again. The first look lists all parts.
+        Each call lists a next part of the older rows, and begins again after the last part. The
+        first look lists all parts.
 
         Returns:
             Whether there is a table.

@@ -171,7 +171,7 @@ def _unmasked(
 ) -> Document:
     """Replace the escapes of a document by their characters, and read the resulting text.
 
-    If a piece is missing in the result, the document is refused, because the escapes may be wrong.
+    If the resulting text lacks a piece, the document is refused, because the escapes may be wrong.
     """
     try:
         plain = mask.escape.sub(lambda escape: mask.plain(escape[0]), text[at:stop])
@@ -243,7 +243,7 @@ def _weighed(text: str, start: int, end: int, work: Work, *, complete: bool | No
 
 
 def _readings(again: Callable[[], Reader], start: int) -> list[Document]:
-    """Return a document for each likely reading; none if one loses data, or if many are likely."""
+    """Return a document for each likely reading; none if one loses data or if there are many."""
     reader = again()
     found = [*map(Reading, reader.run(reader.first(), keep=ALTERNATIVES))]
     if len(found) == ALTERNATIVES or any(each.losses for each in found):

@@ -104,7 +104,7 @@ _UNUSUAL = lazy(r"[\"\\\x00-\x1f]")
 
 
 def scalar(token: str) -> tuple[str, str] | None:
-    """Return the row (or "") in `costs` and the JSON text of a number or literal, or None."""
+    """Return a number's or literal's row in `costs` (or "") and its JSON text, or None."""
     if token in {"true", "false", "null"}:
         return "", token
     word = token.lower().replace("infinity", "inf")
@@ -131,8 +131,8 @@ def scalar(token: str) -> tuple[str, str] | None:
 def is_word(text: str, at: int) -> bool:
     """Return whether the token at `at` is a word, and does not resemble a number, literal or code.
 
-    A token before a quote may resemble code. It is a word unless it is a number, a literal, or a
-    literal that lacks a letter.
+    A token before a quote may resemble code. Then it is a word, except for a number, a literal, and
+    a literal without one of its letters.
     """
     token = TOKEN.match(text, at)
     if token is None or text[token.end() : token.end() + 2][1:].isalnum():

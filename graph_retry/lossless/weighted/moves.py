@@ -25,7 +25,7 @@ from graph_retry.lossless.weighted.search import Frame, Node, Search, Step, Work
 _CLOSE = {"o": "}", "a": "]", "t": ")", "T": ")", "g": ")"}
 _OPEN = {"{": ("k", "o"), "[": ("f", "a"), "(": ("f", "t")}
 _BEFORE = {"e": ",", "l": ",", "m": ":", "p": "\0"}
-"""The strict JSON before a value or key, by mode. `\0` joins a string to the previous string."""
+r"""The strict JSON before a value or key, by mode. `\0` joins a string to the previous string."""
 _INDENT = lazy(f"(?m)^[{lexis.BLANK}]*")
 _OPENING = frozenset("{[(｛［")
 _EDGE_START = frozenset(",:=}])")

@@ -48,8 +48,8 @@ Step = tuple[str, Frame | None, str]
 class Node(NamedTuple):
     """One unfinished reading: its cost, its state, and its last step.
 
-    `written` is the JSON text that the last step wrote. `sig` is the hash of all text before the
-    last step. `rows` are the last step's rows in `costs`, and `at` is its position. `parent` is the
+    `written` is the JSON text that the last step wrote, and `sig` is the hash of the text before
+    it. `rows` are the last step's rows in `costs`, and `at` is its position. `parent` is the
     reading before the last step.
     """
 
@@ -65,7 +65,7 @@ class Node(NamedTuple):
 
 
 def _signed(sig: int, written: str) -> int:
-    """Extend the hash `sig` of a text by `written`; the pieces of the text do not matter."""
+    """Return the hash of a text that ends in `written`. `sig` is the hash of the rest."""
     data = written.encode("utf-8", "surrogatepass")
     return ((sig << 8 * len(data) % 61) + int.from_bytes(data, "big")) % _PRIME
 
@@ -73,7 +73,7 @@ def _signed(sig: int, written: str) -> int:
 class Search:
     """A search for the cheapest reading, with a queue of unfinished readings, cheapest first.
 
-    A subclass implements `expand`, which adds each reading that is one step longer than
+    A subclass implements `expand`, which adds all readings that are one step longer than
     `self.node`.
     """
 

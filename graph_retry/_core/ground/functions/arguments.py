@@ -228,7 +228,7 @@ def check_argument(name: str, value: Any, kind: Any, hint: str = "") -> None:
 
 
 def _how_to_use(wrong: Misfit) -> str:
-    """Return how to use a function of this library that was given instead of its result."""
+    """Return how to use a function of this library that was passed without being called."""
     if not is_ours(wrong.value):
         return ""
     use = f"{wrong.value.__name__}(…)"

@@ -64,7 +64,8 @@ def run_sync(steps: Coroutine[Any, Any, T]) -> T:
 class SyncRun(Generic[T]):
     """Runs a coroutine in sync code. In the `with` block, the caller writes `steps.send(None)`.
 
-    `run_sync` does the same, but adds a frame to the tracebacks that a user sees.
+    `run_sync` also runs a coroutine in sync code, but adds a frame to the tracebacks that a user
+    sees.
     """
 
     result: T
@@ -104,7 +105,7 @@ def is_async_only(error: Exception) -> bool:
 
 
 def raised_in(error: BaseException, *packages: str) -> bool:
-    """Return whether code of these packages raised an error. A package's name ends with a dot."""
+    """Return whether code of these packages, such as `langgraph.`, raised an error."""
     return str(_raiser(error).get("__name__")).startswith(packages)
 
 
@@ -172,7 +173,7 @@ async def sync_or_async(
 
 
 def as_run(flow: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Any]:
-    """Return a coroutine function in the form of the run: sync in a sync run, else unchanged.
+    """Return a coroutine function, made sync if the run is sync.
 
     Example:
         >>> async def outer():
@@ -267,7 +268,8 @@ async def sleep(seconds: float) -> None:
 async def waited(future: Future[Any], seconds: float) -> bool:
     """Wait for a future, but at most `seconds`. Return whether it was possible to wait.
 
-    A sync call inside an event loop does not wait, because it could block the loop of the future.
+    A sync call inside an event loop does not wait, because it could block the loop that completes
+    the future.
     """
     if not is_sync():
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)

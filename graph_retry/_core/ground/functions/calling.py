@@ -149,7 +149,7 @@ async def awaited(result: Any, function: Callable[..., Any]) -> Any:
 def _not_awaitable(
     result: Any, function: Callable[..., Any], receiver: Receiver | None = None
 ) -> Any:
-    """Return a result. Raise if it is a coroutine, or an async stream in place of a sync one."""
+    """Return a result. Raise if it is a coroutine, or an async stream in place of a sync stream."""
     is_stream = receiver is not None and isinstance(cast("object", result), AsyncIterator)
     if not is_stream and not inspect.isawaitable(result):
         return result
@@ -355,8 +355,8 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code computes and drops, as (name of the called function, line).
 
-    For a comparison, the name is "". The called function has a name if the bytecode that begins at
-    the same place loads only this name.
+    A comparison has the name "". Any other name comes from the bytecode that begins at the same
+    place as the call, if this bytecode loads only one name.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
     for place, (before, step) in enumerate(itertools.pairwise(steps)):

@@ -24,8 +24,8 @@ _LOG = logging.getLogger("graph_retry")
 class informing:  # noqa: N801 - it is read as a verb: `with informing("…"):`
     """Log an exception from the `with` block, and continue after the block.
 
-    LangGraph's control flow, such as an interrupt, is raised nevertheless. So is the error of an
-    async-only saver in a sync run.
+    Two kinds of exceptions are raised nevertheless: LangGraph's control flow, such as an interrupt,
+    and the error of an async-only saver in a sync run.
 
     Args:
         what: What the block does, for the log.

@@ -35,7 +35,7 @@ from graph_retry.lossless._ground import as_repr, error_text
 
 @runtime_checkable
 class Rule(Protocol):
-    """A rule for values of a type, for `Annotated`. A `hint`, if it has one, ends its errors."""
+    """A rule for values of a type, for `Annotated`. It may have a `hint`, which ends its errors."""
 
     def holds(self, value: Any, /) -> bool:
         """Return whether a value obeys the rule. The value already has the right type."""
@@ -130,7 +130,7 @@ def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
 
 
 def _misfit_of_all(value: Any, kind: Any, place: str) -> Misfit | None:
-    """Check a value against a union, and return the most specific misfit, such as an item's."""
+    """Check a value against a union, and return the most specific misfit, as of a list item."""
     wrong = list[Misfit]()
     for branch in _parts(kind)[1]:
         found = misfit(value, branch, place)
@@ -197,7 +197,7 @@ def _arguments_of(kind: Any) -> list[Any] | None:
 
 
 def functions_in(kind: Any) -> list[list[Any]]:
-    """Return the arguments of each type of functions that a type, such as a union, allows."""
+    """Return the arguments of all function types that a type, such as a union, allows."""
     origin, args = _parts(kind)
     if origin is Annotated:
         return functions_in(args[0])
@@ -207,7 +207,7 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
-    """Return why a value is no function of these arguments, perhaps ""; None if it is one."""
+    """Return why a value is no function of these arguments (or ""); None if it is one."""
     if not callable(function):
         return ""
     if isinstance(function, type) or get_origin(function) is not None:

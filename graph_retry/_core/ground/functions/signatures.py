@@ -1,4 +1,4 @@
-"""The types of the functions that users pass, how such a function gets the params, and its name."""
+"""The types of the functions that users pass, and how these functions get the params."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ dict, are an error. The `stream` of a chain gives the same result as its `invoke
 class Alternatives(Generic[ParamsT]):
     """Several params that a hook returns, from which a person may choose.
 
-    A review shows all of them, and `approve(choice=2)` chooses the second. The first params are the
-    hook's suggestion, which an automatic retry uses.
+    A review shows all alternatives, and `approve(choice=2)` chooses the second. The first params
+    are the hook's suggestion, which an automatic retry uses.
 
     Example:
         >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
@@ -117,15 +117,15 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes of a hook, which change how the loop uses the hook.
 
-    The ready-made hooks have these attributes. Your own hook may be an object with `__call__` and
+    The ready-made hooks have such attributes. Your own hook may be an object with `__call__` and
     any of these attributes.
     """
 
     new_means: bool
     """Whether the hook changes the means, for example to a larger model (default False).
 
-    Params from such a hook are tried even after two equal failures. Any other hook must then leave
-    the decision to a person.
+    Params from a hook with new means are tried even after two equal failures. Any other hook must
+    then leave the decision to a person.
     """
 
     field: str | None
@@ -137,8 +137,8 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return a copy of this feedback with `words` as its last sentence.
 
-        The words tell the model how to answer if the output is not JSON text, for example by a tool
-        call.
+        The words tell the model how to answer if the output is not JSON text but, for example, a
+        tool call.
         """
 
 

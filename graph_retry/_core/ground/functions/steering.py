@@ -72,7 +72,7 @@ class BudgetRule(Protocol):
         return None
 
     def unknown(self, attempt: Attempt) -> str | None:
-        """Return the limit for which the attempt has no figure (a warning names it), or None."""
+        """Return a limit for which the attempt has no figure, to warn about it, or None."""
         del attempt
         return None
 
@@ -80,8 +80,8 @@ class BudgetRule(Protocol):
 class Taught(NamedTuple):
     """The new params with lessons, and the reason for the change, which the ledger shows.
 
-    added: The parts of the params that the lessons added, which are no text of the caller. Only the
-        ready-made lessons know these parts.
+    added: The parts of the params that the lessons added, and that are not text of the caller.
+        Only the ready-made lessons know these parts.
     """
 
     params: Any
@@ -113,7 +113,7 @@ class LessonsRule(Protocol):
         ...
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Any]:
-        """Return the lessons for the error of a call without an output (default: all lessons)."""
+        """Return the lessons to show in the error of a call without an output (default: all)."""
         merged: list[Any] = self.reducer(window, [*self.known, *self.learned(step, own)])
         return merged
 

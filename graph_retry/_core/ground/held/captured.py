@@ -70,7 +70,7 @@ class Captured(Reading):
         }
 
     def note_changes(self) -> None:
-        """Record in `unsteady` the values that the call that has just ended changed in place.
+        """Record in `unsteady` the values that a call has changed in place, after its end.
 
         A value that changes with each call, such as a counter, does not tell what a call is about.
         """
@@ -159,7 +159,7 @@ class Captured(Reading):
             yield name
 
     def _may_change(self, name: str, saved: SavedFunction) -> bool:
-        """Return whether a part is, or is the state of, an object that the saved call also held."""
+        """Return whether a part belongs to, or is, an object that the saved call also held."""
         places = (name, self.parts[name].state_of) if name in self.parts else ()
         before = saved["objects"]
         return any(each in before and before[each] == self.objects.get(each) for each in places)
@@ -177,7 +177,7 @@ class Captured(Reading):
         }
 
     def go_on(self, saved: SavedFunction | None) -> list[str]:
-        """Take over what a saved call recorded; return the names of the parts of exchanged clients.
+        """Take over the records of a saved call; return the names of parts of exchanged clients.
 
         A saved part without a digest counts as changed, because earlier versions of this library
         saved changing parts in this way.

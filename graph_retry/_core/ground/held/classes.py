@@ -1,4 +1,4 @@
-"""Find out how a class was made: by its name or in a function, in Python or in C, and by whom."""
+"""Find out how a class was made: importable or local, in Python or in C, and in which package."""
 
 from __future__ import annotations
 

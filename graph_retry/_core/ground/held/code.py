@@ -1,4 +1,4 @@
-"""Compute digests of code and of files, which are equal for equal code in one Python version."""
+"""Compute digests of code and of files. Equal code has equal digests in one Python version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PYTHON = f"{sys.implementation.cache_tag}"
 
 @lru_cache(maxsize=1_000)
 def code_digest(code: types.CodeType) -> str:
-    """Return a digest of code, which is the same in all processes of this Python version."""
+    """Return a digest of code that is the same in all processes of this Python version."""
     made = hashlib.blake2b(digest_size=12)
     for text in _texts_of(code):
         made.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))

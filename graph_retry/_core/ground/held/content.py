@@ -113,7 +113,7 @@ READ_AS: dict[type[Any], Callable[[Any], Any]] = {
 
 
 def says_its_copy(kind: type[Any]) -> bool:
-    """Return whether a library's class says how to copy objects. A copy then has the content."""
+    """Return whether a library's class defines how its objects are copied, with all content."""
     names = ("__reduce__", "__reduce_ex__", "__getstate__")
     return not is_own(kind) and any(getattr(kind, n) is not getattr(object, n) for n in names)
 
@@ -222,7 +222,7 @@ class Content:
         self._text(kind, f"{module}:{getattr(value, '__qualname__', value.__name__)}")
 
     def _members(self, kind: type[Any]) -> None:
-        """Add the members of a local class. A function may make several classes of one name."""
+        """Add the members of a local class, because several classes may have its name."""
         self._around.append(id(kind))
         for name, made in members_of(kind):
             if inspect.isfunction(made):
@@ -279,12 +279,12 @@ class Content:
 
 
 def _is_flat(items: Any) -> bool:
-    """Return whether items are so many and so plain that one `repr` of all of them is enough."""
+    """Return whether items are many and plain, so that one `repr` of all of them is enough."""
     return len(items) > _MANY and _FLAT.issuperset(map(type, items))
 
 
 def inside_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (place, item) for each item of a value that code can exchange; nothing if it is hidden.
+    """Yield (place, item) for each item of a value that code can exchange. Hidden values have none.
 
     The items are the members of a local class, the entries and attributes of a container, the rest
     of an iterator of C, or the attributes of any other object. A place is `[0]`, `.name` or `:0`.

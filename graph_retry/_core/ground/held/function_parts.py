@@ -50,7 +50,7 @@ _MOST_ITEMS, _DEEPEST = 100, 6
 _SHOWN = 500
 """The most values to read from a client's attribute, which may hold a whole storage."""
 _FIXED = (str, bytes, tuple, frozenset, type, Enum, date, time, UUID)
-"""Types whose values no program changes in place. A different value is then different data."""
+"""Types whose values no program changes in place, so that a different value is different data."""
 
 
 class Part(NamedTuple):
@@ -157,7 +157,7 @@ class Reading:
             self._value(f"{path}{name}", value, state_of)
 
     def _self(self, name: str, owner: Any) -> None:
-        """Read the object of a method or a callable object: its attributes, or else the whole."""
+        """Read the object of a method or a callable object, by its attributes if it has any."""
         inside = {} if isinstance(owner, type) else dict(inside_of(owner))
         if inside:
             self._open(name, owner, inside)
@@ -289,7 +289,7 @@ def _itself(owner: Any) -> Any:
 
 
 def is_followed(value: Any) -> bool:
-    """Return whether a value is recognised as an object, because calls use it up or extend it."""
+    """Return whether a value is compared by identity, because calls use it up or extend it."""
     return is_stream(value) or class_of(value) is list
 
 
@@ -297,8 +297,8 @@ def token_of(owner: Any, *, kept: bool = False) -> str | None:
     """Return a token that identifies one object of this process; None if there can be none.
 
     A token needs a weak reference, which Python does not allow for lists and iterators. With
-    `kept`, such an object gets a token nevertheless. This module keeps the last 50 of these objects
-    in memory.
+    `kept=True`, such an object gets a token nevertheless, and this module keeps the last 50 of
+    these objects in memory.
     """
     place = id(owner)
     known = _tokens.get(place)

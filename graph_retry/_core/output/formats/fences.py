@@ -31,7 +31,7 @@ def whole_fence(text: str) -> str:
 def answer_in(
     text: str, tags: frozenset[str], fields: Spans = lambda _text: ()
 ) -> tuple[str, list[Repair]]:
-    """Return the part of a text that is the answer, and repairs that name the omitted text.
+    """Return the part of a text that is the answer, and a repair for each part that is left out.
 
     A fence inside a field is a part of the answer. `fields` finds the fields.
 

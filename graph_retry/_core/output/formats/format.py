@@ -46,8 +46,8 @@ class Format(Protocol):
     def repair(self, text: str) -> tuple[str, list[Repair]]:
         """Return the answer in a text, such as the content of its fence, and the repairs.
 
-        At the repair level `minimal`, this method is not called. Only a fence around the whole text
-        is then removed, in every format.
+        The repair level `minimal` does not call this method, and only removes a fence around the
+        whole text.
         """
         ...
 

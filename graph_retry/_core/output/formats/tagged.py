@@ -76,7 +76,7 @@ def _next_tag(text: str, position: int, known: set[str]) -> re.Match[str] | None
 
 
 def _value(texts: list[str], place: Place, depth: int) -> Any:
-    """Return a field's value from the texts of its tags. The schema may want a list."""
+    """Return a field's value from the texts of its tags, by the type that the schema wants."""
     wants_list = "array" in place.kinds
     if len(texts) > 1:
         refuse_if(not wants_list, "ambiguous", 0, "A field is there twice.")

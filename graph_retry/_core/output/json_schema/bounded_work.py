@@ -56,11 +56,11 @@ class _Work:
 
 
 class _Judged:
-    """The errors that one keyword of a schema finds in one value, which are found only once.
+    """The errors that one keyword of a schema finds in one value, stored for later callers.
 
     The first caller gets the errors themselves. Later callers get copies, because validators write
     a path into an error. The copies lack the inner errors of union branches. `about` keeps the
-    schema and the value alive, because their ids are the key in `_Work.known`.
+    schema and the value alive, because their ids are a key of `_Work.known`.
     """
 
     def __init__(self, found: Iterator[Any], about: tuple[Any, Any]) -> None:
@@ -185,7 +185,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _: Any) -> Iterator[A
 
 
 def _key(value: Any) -> Hashable:
-    """Return a hashable key, which JSON values share if they are equal in JSON Schema.
+    """Return a hashable key that is equal for JSON values that JSON Schema takes as equal.
 
     Example:
         >>> _key([1, True]) == _key([1.0, True]), _key(1) == _key(True)

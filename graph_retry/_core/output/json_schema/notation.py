@@ -1,7 +1,7 @@
 """Write a JSON Schema as a short notation of the type.
 
-If a small model has a JSON Schema in its prompt, it often answers with this schema. A type in this
-notation is shorter, and is seldom copied.
+A small model with a JSON Schema in its prompt often answers with this schema. A type in the short
+notation is seldom copied.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Notation:
                 raise _UnsayableError
 
     def _reference(self, target: str, indent: str) -> str:
-        """Return the name of a definition; if it is used only once, return its type."""
+        """Return the name of a definition, or its type if the definition is used only once."""
         place, _, name = target.rpartition("/")
         definitions = self._root.get(place.removeprefix("#/"))
         if not (is_object(definitions) and name in definitions and _is_name(name)):

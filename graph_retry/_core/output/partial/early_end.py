@@ -15,8 +15,8 @@ class Watch:
     """Validates an answer piece by piece.
 
     `value` is the answer so far. `failure` is set when the answer can no longer become valid. Only
-    a JSON document at the beginning of the text is validated, also in a fence or after closed
-    thoughts. Plain text, and a document after prose, are shown but not validated.
+    a JSON document at the beginning of the text is validated. It may be in a fence, or follow the
+    model's closed thoughts. Other documents and plain text are only shown.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class GrowingText:
     """A text that arrives piece by piece; `value` is the text so far."""
 
     begins_the_text = True
-    """Whether the text begins with the value. A document after prose may be only an example."""
+    """Whether the text begins with the value, because a document after prose may be an example."""
 
     def __init__(self) -> None:
         self.value: Any = ABSENT
@@ -69,7 +69,7 @@ class GrowingText:
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether the value has every key of the text. A repeated key makes this False."""
+        """Return whether the value has every key of the text, so that no key is repeated."""
         return True
 
     def _read(self, text: str) -> bool:
@@ -80,8 +80,8 @@ class GrowingText:
 class GrowingDocument(GrowingText):
     """A JSON document that arrives piece by piece; `value` is the document so far.
 
-    `value` stops growing at the first character that is not strict JSON, because nobody knows yet
-    how the whole text will be repaired.
+    `value` stops growing at the first character that is not strict JSON, because the repair of the
+    whole text is not known yet.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
 from graph_retry.records import Issue
 
 _CERTAIN = frozenset({"too_long", "extra_forbidden", "maxItems", "additionalProperties"})
-"""Errors that count even for an open object or list, because it can only grow."""
+"""Errors that count even in an open object or list, because it can only grow."""
 
 
 class PlacedError(NamedTuple):

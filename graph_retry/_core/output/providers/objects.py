@@ -171,7 +171,7 @@ def _extra(result: Any, reply: Reply) -> dict[str, Any]:
 
 
 def blocked(result: Any, paths: tuple[str, ...]) -> str | None:
-    """Return the reason why a prompt was blocked, from one of these places, or None."""
+    """Return the reason why a prompt was blocked, if one of these paths has one, or None."""
     reason = first(result, paths)
     return f"the prompt was blocked: {getattr(reason, 'name', reason)}" if reason else None
 

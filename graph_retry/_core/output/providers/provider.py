@@ -33,9 +33,9 @@ Paths = tuple[str, ...]
 class Reply(NamedTuple):
     """One kind of answer, whole or streamed: how to recognize it, and where its parts are.
 
-    An answer is recognized by the values at some paths. `as_object` and `as_json` map each path to
-    the wanted value, to its type, or to `...` for any value. The paths of `name`, `arguments` and
-    `id` begin at a tool call.
+    The values at some paths show the kind of an answer. `as_object` and `as_json` map each of these
+    paths to the wanted value, to its type, or to `...` for any value. The paths of `name`,
+    `arguments` and `id` begin at a tool call.
     """
 
     as_object: Mapping[str, Any] | None = None
@@ -60,7 +60,7 @@ class Reply(NamedTuple):
     leaves_out_zero: bool = False
     """Whether the provider leaves out a number of tokens that is 0."""
     is_streamed: bool = False
-    """Whether a piece of a stream also has this form, and repeats usage and finish reason."""
+    """Whether pieces of a stream also have this form, and repeat the usage and finish reason."""
 
 
 class Provider(NamedTuple):
@@ -77,7 +77,7 @@ class Provider(NamedTuple):
     error_texts: Mapping[str, Said] = MappingProxyType({})
     """Regular expressions for the texts of errors whose code does not tell the cause.
 
-    A text counts only if the status or the code says that the request was refused.
+    The text of an error counts only if the status or the code says that the request was refused.
     """
 
 

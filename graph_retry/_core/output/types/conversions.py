@@ -89,7 +89,7 @@ def rounded_numbers(text: str, value: Any) -> list[Repair]:
 def with_digits(exact: Any, accepted: Any) -> Any:
     """Return a JSON value that gives `Decimal` and `int` fields all digits of their numbers.
 
-    JSON numbers lose digits as floats. So a rounded number becomes a text for a `Decimal`, and a
+    Floats lose digits of JSON numbers. So a rounded number becomes a text for a `Decimal`, and a
     whole number for an `int`.
 
     Args:
@@ -176,8 +176,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    Of several aliases of a field, pydantic reads only the first. The second is not listed if its
-    value is equal, because nothing was lost.
+    Pydantic reads only the first of a field's aliases. If the value has a second alias with an
+    equal value, nothing was lost, and the alias is not listed.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():
@@ -219,7 +219,7 @@ def _fields_of(accepted: Any) -> list[str]:
 
 
 def _known_keys(given: dict[str, Any], accepted: Any) -> dict[str, str] | None:
-    """Map each key that an object's type reads to the key that was read for the same field.
+    """Map each key that an object's type knows to the key that was read for its field.
 
     The result is None if the type keeps every key.
     """

@@ -149,7 +149,7 @@ def keys_of(name: str, field: Schema, config: Schema) -> list[str]:
 
 
 def _strings(alias: Any) -> list[str]:
-    """List the keys in an alias, which may be a text, a path, or a list of paths."""
+    """List the keys in an alias. An alias is a text, a path, or a list of paths."""
     if isinstance(alias, str):
         return [alias]
     return [key for part in alias for key in _strings(part)] if is_array(alias) else []
@@ -188,7 +188,7 @@ def counts_elements(schema: Schema) -> bool:
 
 
 def _branches(union: Schema, whole: CoreSchema) -> set[Any]:
-    """Return the names of a union's branches. Only branches that are classes have plain names."""
+    """Return the names of a union's branches, if these are classes with plain names."""
     if union["type"] == "tagged-union":
         return {*union["choices"]}
     names, choices = set[Any](), cast("list[Any]", union["choices"])

@@ -110,7 +110,7 @@ class CallsValidator(TypedValidator):
         ]
 
     def _are_calls(self, value: Any) -> bool:
-        """Return whether a value has the form of calls, and one call names a class."""
+        """Return whether a value has the form of calls, and at least one call names a class."""
         if is_array(value) is not self._is_list:
             return False
         calls: list[Any] = value if self._is_list else [value]

@@ -97,7 +97,7 @@ class TypedValidator(Validator):
         return has_class_unions(self._adapter.core_schema)
 
     def written(self, value: Any) -> Any:
-        """Return a valid object as JSON if the type has a union of classes, else unchanged."""
+        """Return a valid object as JSON if the type has a union of classes, otherwise unchanged."""
         if not json_problem(value) or not self._has_unions:
             return value
         checked = self.check(value)
@@ -160,8 +160,8 @@ class TypedValidator(Validator):
     def _kept(self, accepted: Any, given: Any) -> tuple[Any, list[Repair], list[Issue]]:
         """Return the JSON form for graph state, the conversions, and issues for guesses.
 
-        The form is pydantic's dump, or the input if only the input validates back to an equal
-        value.
+        The JSON form is pydantic's dump. If only the input validates back to an equal value, it is
+        the input.
         """
         dumped, judged = attempt(self._dump, accepted, "json")[0], self._judged(given)
         forms = self._forms(accepted, given, dumped)

@@ -37,8 +37,8 @@ def answer_from(
     Without `apply`, the output also names the values that the question's schemas refuse. All
     answers to a thread are applied in one run.
 
-    A line is an object with `thread_id`, `review_id` and `decision`, for example a line of `inbox
-    --json` with a decision.
+    A line is an object with `thread_id`, `review_id` and `decision`. For example, add a decision to
+    a line of `inbox --json`.
 
     Raises:
         Stop: If a line cannot be read. No line is applied then.
@@ -118,7 +118,7 @@ def _look(line: Line, review: PendingReview | None) -> ExitCode:
 
 
 def _apply(source: Source, thread_id: str, lines: list[Line], by: str | None) -> ExitCode:
-    """Answer reviews of one thread, and note the result of each line, which may be an error."""
+    """Answer reviews of one thread. Note the result of each line, even if it is an error."""
     reasons: dict[str, str] = {}
     code, result = ExitCode.DONE, "answered"
     try:

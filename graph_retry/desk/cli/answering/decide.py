@@ -169,8 +169,8 @@ def from_line(
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """Return the changed fields, from `rest` or from an editor.
 
-    If `rest` names a text, the editor opens this text. Without `rest`, it opens all params as JSON.
-    If the same content has a draft, it opens the draft. The saved text becomes the new draft.
+    If `rest` names a text, the editor opens this text. If `rest` is empty, the editor opens all
+    params as JSON, or a draft of the same content. The saved text becomes the new draft.
     """
     if given := _object(rest):
         return given
@@ -322,7 +322,7 @@ def _output(given: str, shown: dict[str, Any]) -> dict[str, Any]:
     """Read an output from typed JSON, `field=value` changes, a file, or standard input (`-`).
 
     A number, `true`, `false` and `null` are JSON, even if a file has this name. Changes may begin
-    with a path only if the shown output has a value there.
+    with a path only if the path leads to a value in the shown output.
     """
     if not given:
         raise UnreadableError("An output is given as: respond FILE, or respond {…}.")

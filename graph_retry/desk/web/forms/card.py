@@ -101,7 +101,7 @@ class Card:
     def pieces(self) -> list[tuple[str, str]]:
         """The pieces of the model's text, each with the pointer of its error, or "".
 
-        After a repair, they are pieces of the repaired text. For a valid output, the pointers are
+        The pieces of a repaired text come from the repair. For a valid output, the pointers are
         those of its doubts.
         """
         raw, read = self.texts

@@ -84,7 +84,7 @@ class Field:
     doubts: Sequence[str] = ()
     """The reasons why a gate doubts the value."""
     kept: int = 0
-    """If the form shows only some items of a long list, the number of all items."""
+    """The number of all items in a long list of which the form shows only some."""
     from_suggestion: bool = False
     is_changed: bool = False
     """Whether a person has given another value than the form had at first."""
@@ -99,7 +99,7 @@ class Field:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """The number of controls to check, of other controls, and of the values in the others."""
+        """The number of controls to check, of all others, and of the values in these others."""
         if not self.fields and not self.kept:
             rest = not self.is_marked
             return int(self.is_marked), int(rest), int(rest and not self.is_empty)

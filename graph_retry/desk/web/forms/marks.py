@@ -66,7 +66,8 @@ def _after(text: str, at: int) -> int:
 def marked(text: str, pointers: Sequence[str]) -> list[tuple[str, str]]:
     """Cut a JSON text into pieces. Each piece has the pointer of its fault, or "".
 
-    A missing value marks the object that lacks it. A text that is not JSON is one piece.
+    If a value is missing, the object without the value is marked. A text that is not JSON is one
+    piece.
 
     Example:
         >>> marked('{"a": 1, "b": "x"}', ["/b"])
@@ -116,7 +117,7 @@ def folded(pieces: Sequence[tuple[str, str]], around: int = 5) -> list[tuple[str
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
     """Compare two texts word by word. Return pieces that are `same`, `gone`, `new` or `cut`.
 
-    A `cut` piece stands for a long equal part, and has its number of words.
+    A `cut` piece stands for a long equal part, and tells the number of its words.
 
     Example:
         >>> word_diff("Read the bill.", "Read the whole bill.")

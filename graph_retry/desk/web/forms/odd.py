@@ -1,6 +1,7 @@
 """Find fields of a value that are unlike those of many similar values, and say why.
 
-A value is odd if it lacks a property that most others share. A few values are not compared.
+A value is odd if it lacks a property that most other values share. Very few values are not
+compared.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FEWEST = 6
 """Minimum number of values for a comparison."""
 
 SHARED, COMMON = 0.8, 0.6
-"""The share of values that must have the same kind, and of texts with a common word."""
+"""The minimum share of values with the same kind, and of texts with a common word."""
 
 FAR = 8
 """A number is odd if it is this many times farther from the median than numbers usually are."""

@@ -1,4 +1,4 @@
-"""Choose the branch of a union for a value, and the first value of a new list item."""
+"""Choose the branch of a union that a value has, and make the value of a new list item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tags_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def blank(node: Any, root: dict[str, Any], like: Any = None) -> Any:
     """Return the initial value of a new list item: its default, or an empty value of its type.
 
-    After a chat message (`like`), the new item is an empty message of the same role.
+    If the last item (`like`) is a chat message, the new item is an empty message of the same role.
 
     Example:
         >>> blank({"type": "string"}, {}), blank({}, {}, {"role": "user", "content": "Hello"})

@@ -57,7 +57,7 @@ def answered(at: str, author: str) -> str:
 
 
 def said_role(written: str) -> str:
-    """Return a message's role, which a list of choices in the form gives as JSON.
+    """Return a message's role, which the form's list of choices writes as JSON.
 
     Example:
         >>> said_role('"user"'), said_role("user")

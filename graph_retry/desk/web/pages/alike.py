@@ -1,8 +1,8 @@
 """The pages that apply one answer to all reviews that failed in the same way.
 
-The first page is a preview, which shows the effect of the answer on each review. The person ticks
-previews and sends them. The mark of a preview is a hash of its review and its decision. If a review
-has changed since its preview, the marks differ, and the review stays open.
+The first page shows a preview of the answer's effect on each review. The person ticks previews and
+sends them. The mark of a preview is a hash of its review and its decision. If a review has changed
+since its preview, the marks differ, and the review stays open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from graph_retry.plugins import ABSENT, digest
 from graph_retry.reviews import foreseen
 
 SHOWN = 2_000_000
-"""The maximum of an answer's length times its previews. A long answer gets fewer previews."""
+"""The maximum of an answer's length times its previews, so a long answer gets few previews."""
 
 
 @dataclass

@@ -109,7 +109,7 @@ def view_in(request: Request) -> View:
 
 @dataclass(frozen=True)
 class Head:
-    """The heading of a group: its words, its number of reviews, and the view of them all."""
+    """The heading of a group: its words, its number of reviews, and the view of all of them."""
 
     title: str
     count: int
@@ -172,7 +172,7 @@ class Listings:
         return self._versions[which]
 
     def of(self, view: View, access: Access) -> Listing:
-        """Return the list for a tab, filter and order. The user may see all of its reviews."""
+        """Return the list for a tab, filter and order, with only reviews that the user may see."""
         self._renew()
         which = (view, access.user, access.key, *sorted(access.labels.items()))
         made = self._made.get(which)
@@ -224,7 +224,7 @@ def make_listing(rows: Iterable[Row], view: View, user: str | None = None) -> Li
 def _grouped(
     rows: list[Row], view: View, alike: Mapping[Any, int]
 ) -> tuple[list[Row], dict[str, Head]]:
-    """List the reviews that end soon first, then a few of each large kind, then the others."""
+    """List the reviews that end soon first, then a few of each large kind, then all others."""
     soon = (datetime.now(UTC) + SOON).isoformat()
     due = [row for row in rows if (row.review.expires_at or "~") < soon]
     due.sort(key=lambda row: str(row.review.expires_at))

@@ -16,7 +16,7 @@ from graph_retry.desk.web.safety import Access
 from graph_retry.ledger import Ledger
 
 _CALLS = 20
-"""Maximum number of names with figures, and of calls in the list of the latest ones."""
+"""The most names with figures, and the most calls in the list of the latest calls."""
 
 
 async def history(site: Site, request: Request, access: Access) -> Response:

@@ -73,7 +73,7 @@ class _Meant:
     """The open reviews of a posted form, and the answers that came too late.
 
     `thread` lists all open reviews of the thread. `posted_as` maps the key of each review to its
-    key in the form, which is older if the question was asked again.
+    key in the form. The two keys differ if the question was asked again.
     """
 
     thread: list[PendingReview] = field(default_factory=list[PendingReview])
@@ -309,7 +309,7 @@ async def review_page(
 
 
 def _again(sent: Sent, run: Run, following: list[PendingReview], problem: str) -> list[Card]:
-    """Make the cards of the reviews that replace refused ones, with the person's earlier input."""
+    """Make the cards of the reviews that replace refused ones, with the person's input."""
     return [
         make_card(review, sent.posted, review.problem or problem, review.answer_issues, key)
         for review in following
