@@ -64,7 +64,10 @@ _ANSWER_IS_SAVED = (
 )
 
 _ANSWER_KEPT: dict[str, Any] = {}
-"""A marker in place of a question. The call was not made, so its answer is still saved."""
+"""A marker in place of a question. The call was not made, so its answer is still saved.
+
+Code compares the marker by `is`. It is empty, so that it counts as no question.
+"""
 
 
 @dataclass(frozen=True)
