@@ -1,5 +1,5 @@
 """A real model in the loop: valid, right, valid but wrong, and what each means costs.
 
 The model is small and makes honest failures. `python -m bench.real` asks it (or takes what was
-asked before) and prints the tables of `docs/automation.md`; `make real` starts the model first.
+asked before) and prints the tables of `bench/by_hand.md`; `make real` starts the model first.
 """
