@@ -209,7 +209,7 @@ class Site:
         self, request: Request, status: int, title: str, text: str, access: Access | None = None,
         *, following: Sequence[PendingReview] = (), missed: Sequence[Missed] = (),
     ) -> Response:  # fmt: skip
-        """Return a page with a text, links to `following` reviews, and input for `missed` reviews."""
+        """Return a page with a text, links to `following` reviews, and input of `missed` ones."""
         return await self.page(
             request, access or Access(may_decide=False), "message.html", status,
             heading=title, text=text, is_known=access is not None, following=following,
