@@ -17,9 +17,9 @@ class BudgetRule(Protocol):
     """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
     Derive your own budget from this class and write `exceeded`. The other methods have defaults.
-    The state of a long call has only the newest attempts. With the method `spent_on`, the loop
-    saves a sum of the older attempts, and passes the sum as `before`. Without this method, the loop
-    reads the older attempts again.
+    The state of a long call lacks large older attempts. With the method `spent_on`, the loop saves
+    a sum of these attempts, and passes the sum as `before`. Without this method, the loop reads the
+    older attempts again.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
