@@ -143,7 +143,7 @@ class Execution:
         return call_namespace_of(self.task, made.name, made.identity)
 
     def earlier_run(self, made: Made) -> Slot | None:
-        """Return the newest run of a call in this process; of equal calls, that of the first call."""
+        """Return the newest run of a call in this process; of equal calls, of the first one."""
         return _newest.get((self.thread, self.first_namespace(made) or self.task))
 
     def begin(self, slot: Slot, made: Made, saved: EqualCalls) -> None:
