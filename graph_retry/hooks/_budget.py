@@ -283,9 +283,10 @@ class SharedBudget(Budget):
             whose = None
         if whose is None:
             raise ValueError(
-                f"`SharedBudget(per={as_repr(self.per)})` counts by a config key that is "
-                "missing in this run: give it, e.g. `{'configurable': {{as_repr(self.per)}: "
-                "…}}`."
+                f"`SharedBudget(per={as_repr(self.per)})` counts by a key of the run's "
+                f"`configurable`, and this run has no such key: give it in the config, e.g. "
+                f"`{{'configurable': {{{as_repr(self.per)}: …}}}}`, or count by another key, such "
+                "as `per='thread_id'`."
             )
         return self._accounts.of(whose)
 

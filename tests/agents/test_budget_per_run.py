@@ -43,7 +43,7 @@ def test_a_key_that_the_run_does_not_have_is_an_error():
         calls.append(params)
         return Completion("fine")
 
-    with pytest.raises(ValueError, match="user_id"):
+    with pytest.raises(ValueError, match=r"`{'configurable': {'user_id': …}}`.* `per='thread_id'`"):
         retry_llm_call(model, "x", output=str, budget=SharedBudget(tokens=1, per="user_id"))
     assert calls == []
 
