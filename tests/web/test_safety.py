@@ -40,6 +40,7 @@ def test_nobody_sees_anything_before_it_is_said_who_may(desk):
         ),
         ({"secret": "sesame"}, "`secret`: give .*; not a text of 6 characters"),
         ({"token": "sesame"}, "`token`: give .*; not a text of 6 characters"),
+        ({"token": "x" * 30}, "`token`: give .*; not a text of 30 .* if its characters repeat"),
         ({"secret": b"a long random text of your own"}, "`secret`: give .*; not a `bytes`"),
     ],
 )
