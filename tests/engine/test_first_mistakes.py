@@ -12,6 +12,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
+from langgraph.types import RetryPolicy
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -47,6 +48,11 @@ class Alternator:
         return None
 
 
+class Toml:
+    name = "toml"
+    parse = repair = describe = print
+
+
 class Letter(BaseModel):
     """What the model must give."""
 
@@ -75,11 +81,11 @@ def waiting(call, **options):
 @pytest.mark.parametrize(
     ("hook", "words"),
     [
-        (Letter, "the class `Letter` (meant as `output=Letter`?)"),
-        (Alternator, "the class `Alternator`: make an object of it, `Alternator(…)`"),
+        (Letter, "; not the class `Letter`. Is it meant as `output=`?"),
+        (Alternator, "not the class `Alternator`. Make an object of it: `Alternator(…)`."),
         (lambda error, params: None, "which cannot be called so (too many positional arguments)"),
         (lambda error, attempt, params, extra: None, "(missing a required argument: 'extra')"),
-        (dict[str, int], "the class `dict[str, int]` (meant as `output=dict[str, int]`?)"),
+        (dict[str, int], "not the class `dict[str, int]`. Is it meant as `output=`?"),
         ("large", "not 'large'"),
         ([print, None], "`on_retry[1]`: give a function `(error, attempt, params)`; not None"),
     ],
@@ -106,9 +112,11 @@ def test_a_hook_that_cannot_be_called_is_refused_at_once(hook, words):
         (
             {"feedback": Letter},
             TypeError,
-            "or a function `(error, attempt, params)`; not `Letter`, which is a class.",
+            "or a function `(error, attempt, params)`; not the class `Letter`.",
         ),
-        ({"feedback": dict[str, int]}, TypeError, "not `dict`, which is a class."),
+        ({"feedback": dict[str, int]}, TypeError, "not the class `dict[str, int]`."),
+        ({"transient": RetryPolicy}, TypeError, "the class `RetryPolicy`. Make an object of it"),
+        ({"format": Toml}, TypeError, "`Format`; not the class `Toml`. Make an object of it: `T"),
         ({"budget": 800}, ValueError, "or a `Budget`, such as `Budget(tokens=10_000)`"),
         (
             {"reviewer": approve},

@@ -67,8 +67,8 @@ NAMED = {"type": "object", "properties": {"name": {"type": "string"}}}
 FUNCTIONS = {
     "no argument": (lambda: "x", "too many positional arguments"),
     "two arguments": (lambda one, two: two, "missing a required argument: 'two'"),
-    "a class": (ValueError, "is a class"),
-    "a generic type": (dict[str, int], "is a class"),
+    "a class": (ValueError, "; not the class `"),
+    "a generic type": (dict[str, int], "; not the class `"),
 }
 
 

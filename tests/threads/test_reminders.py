@@ -207,7 +207,7 @@ def test_what_was_sent_is_kept_in_the_thread_and_nowhere_else(mode, checkpointer
         ({"notify": print}, ValueError, "work only together"),
         ({"notify": print, "remind_after": "soon"}, TypeError, "seconds above 0"),
         ({"notify": print, "remind_after": [0]}, TypeError, "seconds above 0"),
-        ({"escalate_to": {5: Told}}, ValueError, "which is a class"),
+        ({"escalate_to": {5: Told}}, ValueError, "not the class `Told`"),
         ({"escalate_to": {5: lambda: None}}, ValueError, "takes only a `PendingReview`"),
     ],
 )

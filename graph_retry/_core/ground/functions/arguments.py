@@ -56,8 +56,6 @@ Seconds = Annotated[
 Share = Annotated[float, Within(0, 1)]
 Name = Annotated[str, Within(1)]
 Moment = Annotated[str, "a text with a time in ISO 8601, such as '2030-05-01T08:00'"]
-
-
 Secret = Annotated[
     str,
     Random(),
@@ -241,8 +239,10 @@ def _how_to_use(wrong: Misfit) -> str:
 
 
 def _shown(value: Any) -> str:
+    if get_origin(value) is not None:
+        return f"the class `{value}`"
     if callable(value) and hasattr(value, "__name__"):
-        return f"`{value.__name__}`"
+        return f"{'the class ' * isinstance(value, type)}`{value.__name__}`"
     return as_repr(value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import (
     Annotated,
@@ -25,7 +26,7 @@ from typing import (
 )
 
 from langchain_core.runnables import RunnableConfig
-from typing_extensions import is_typeddict
+from typing_extensions import is_protocol, is_typeddict
 
 from graph_retry._core.ground.functions.calling import forgotten, unwrapped, yields
 from graph_retry._core.ground.json import is_number, is_whole
@@ -87,7 +88,8 @@ def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
     """Find the first part of a value that does not fit a type. Return None if all parts fit."""
-    if _is_read(value):
+    is_read = inspect.isgenerator(value) and value.gi_frame is None
+    if is_read or (inspect.isasyncgen(value) and value.ag_frame is None):
         return Misfit(place, value, kind, ", which has been read to its end (make it again)")
     if kind is Any or type(value) is kind:
         return None
@@ -103,16 +105,10 @@ def misfit(value: Any, kind: Any, place: str) -> Misfit | None:
         return Misfit(place, value, kind, hint=meant)
     if (arguments := _arguments_of(kind)) is not None:
         why = _unlike(value, arguments, kind)
-        return None if why is None else Misfit(place, value, kind, why)
+        return None if why is None else Misfit(place, value, kind, why, _make_it(value, Callable))
     if not _is_a(value, kind):
-        return Misfit(place, value, kind)
+        return Misfit(place, value, kind, hint=_make_it(value, origin or kind))
     return next((found for found in _misfit_items(value, origin, args, place) if found), None)
-
-
-def _is_read(value: Any) -> bool:
-    """Return whether a value is a generator that has already been read to its end."""
-    is_over = inspect.isgenerator(value) and value.gi_frame is None
-    return is_over or (inspect.isasyncgen(value) and value.ag_frame is None)
 
 
 def _misfit_within(value: Any, kind: Any, place: str) -> Misfit | None:
@@ -183,6 +179,14 @@ def _is_a(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and (kind is type or not isinstance(value, type))
 
 
+def _make_it(value: Any, kind: Any) -> str:
+    """Advise to make an object of a class that was given in place of its object."""
+    with suppress(TypeError):  # `value` or `kind` may be no class.
+        if isinstance(value, kind) if is_protocol(kind) else issubclass(value, kind):
+            return f" Make an object of it: `{value.__name__}(…)`."
+    return ""
+
+
 @cache
 def _arguments_of(kind: Any) -> list[Any] | None:
     """Return the argument types of a `Callable`, or the argument names of a protocol, or None."""
@@ -208,14 +212,13 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     """Return why a value is no function of these arguments (or ""); None if it is one."""
-    if not callable(function):
+    if not callable(function) or isinstance(function, type) or get_origin(function) is not None:
         return ""
-    if isinstance(function, type) or get_origin(function) is not None:
-        return ", which is a class"
     if is_ours(function):
         return ""
     result = (get_args(kind) or (None, Any))[-1]
-    is_sync = get_origin(kind) is Callable and result is not Any and not _may_wait(result)
+    waits = any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
+    is_sync = get_origin(kind) is Callable and result is not Any and not waits
     if is_sync and inspect.iscoroutinefunction(unwrapped(function)):
         return ", which is async"
     if arguments != [...] and yields(function):
@@ -240,10 +243,6 @@ def is_ours(function: Any) -> bool:
     # function made by `exec` may have no module.
     module: str | None = function.__module__
     return (module or "").startswith(_PACKAGE) and hasattr(function, "__wrapped__")
-
-
-def _may_wait(result: Any) -> bool:
-    return any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."

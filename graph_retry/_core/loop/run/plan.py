@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.runnables import Runnable
 
-from graph_retry._core.ground.functions.arguments import WrongArgumentError, check_argument
+from graph_retry._core.ground.functions.arguments import check_argument
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.functions.signatures import (
     LLMCall,
@@ -191,14 +191,9 @@ def _check_default(
 
 def _hooks(on_retry: OnRetry[Any]) -> tuple[Callable[..., Any], ...]:
     given: Any = on_retry
-    if isinstance(given, type) or get_origin(given) is not None:
-        name = given.__name__ if isinstance(given, type) else str(given)
-        is_hook = any("__call__" in vars(each) for each in getattr(given, "__mro__", ()))
-        meant = (
-            f": make an object of it, `{name}(…)`" if is_hook else f" (meant as `output={name}`?)"
-        )
-        raise WrongArgumentError(f"`on_retry` is the class `{name}`{meant}.")
     if on_retry is None:
         return ()
-    check_argument("on_retry", on_retry, OnRetry)
+    is_output = isinstance(given, type) and "__call__" not in dir(given)
+    meant = " Is it meant as `output=`?" if is_output or get_origin(given) is not None else ""
+    check_argument("on_retry", on_retry, OnRetry, meant)
     return tuple(on_retry) if isinstance(on_retry, Sequence) else (on_retry,)
