@@ -56,7 +56,7 @@ def test_a_new_input_that_succeeds_at_once_is_told(form, mode, checkpointer, cap
         ("input", "nobody had answered its last one when a new run began, with another input, at"),
         ("update", "nobody had answered its last one when `update_state` changed the state"),
         ("answer", "human answered it at 20"),
-        ("nothing", "thread '1' has no open review: the thread has no saved run"),
+        ("nothing", "no open review: its checkpointer has no run of this thread .*`start=`"),
     ],
 )
 def test_an_answer_to_the_thread_is_told_what_ended_its_last_review(how, says, form, mode):

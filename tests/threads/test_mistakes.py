@@ -5,7 +5,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graph_retry import StaleDecision, approve, edit, pending_reviews, respond, resume
-from graph_retry.threads import attempts_of, list_reviews, rewind
+from graph_retry.threads import attempts_of, expire_reviews, list_reviews, rewind
 from tests.loops import Model, one_call, thread
 
 
@@ -43,6 +43,13 @@ MISTAKES = [
         "leave `answers` out",
     ),
     (lambda graph: resume(graph, thread(), answers={"x": approve()}), StaleDecision, "not open"),
+    (
+        lambda graph: resume(
+            graph, thread(), answers={pending_reviews(graph, thread())[0]: approve()}
+        ),
+        TypeError,
+        r"`answers, key PendingReview\(.*: give the `review_id` of a review; not",
+    ),
     (
         lambda graph: resume(graph, thread(), Command(resume=1)),
         TypeError,
@@ -101,6 +108,11 @@ MISTAKES = [
     ),
     (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit`: give a whole .*not '2'"),
     (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit`: give a whole .*not -1"),
+    (
+        lambda graph: expire_reviews(graph.checkpointer),
+        TypeError,
+        "`source` is an `InMemorySaver`, which cannot continue a thread: give the graph",
+    ),
     (lambda graph: list_reviews(graph, labels=["a"]), TypeError, "`labels`: give a dict"),
     (lambda graph: list_reviews(graph, before="1"), TypeError, "`before`: give the last review"),
     (lambda graph: resume(graph, thread(), approve), TypeError, "Call it: `approve"),

@@ -201,6 +201,30 @@ def test_a_streamed_answer_that_is_refused_is_told_at_the_end():
     assert len(model.calls) == 2
 
 
+def test_a_block_without_a_run_or_of_the_wrong_form_is_told():
+    """The answer of a block without a run is saved: `resume` applies it."""
+    model = Model()
+    graph = one_call("node", None, model, InMemorySaver())
+    graph.invoke({"params": {"n": 0}}, thread())
+    told = "No run has used your answer to `.*`, which is saved: run the graph with the input"
+    with (
+        pytest.raises(AnswerRefused, match=told),
+        graph_retry.threads.resumption(graph, thread(), edit(n=1)),
+    ):
+        pass
+    assert len(model.calls) == 1
+    assert resume(graph, thread())["output"] == {"n": 1}
+
+    async def in_async_code():
+        async with graph_retry.threads.resumption(graph, thread()):
+            pass
+
+    with pytest.raises(TypeError, match=r"write `async with aresumption\(…\)"):
+        asyncio.run(in_async_code())
+    with pytest.raises(TypeError, match="`aresumption` is async: write `async with"):
+        graph_retry.threads.aresumption(graph, thread()).__enter__()
+
+
 def test_a_thread_that_is_not_there_is_told_as_that(form, mode):
     """A mistyped id, a deleted thread, another database: there is nothing to go on with."""
     graph = waiting(form, mode, Model())

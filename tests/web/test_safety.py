@@ -59,6 +59,15 @@ def test_an_empty_name_is_nobody(desk, name):
         assert client.get("/").status_code == 403
 
 
+def test_an_answer_that_names_nobody_is_refused(desk):
+    """Whoever returns True would otherwise read of an attribute that it lacks."""
+    with (
+        desk.client(authorize=lambda _: True) as client,
+        pytest.raises(TypeError, match="`authorize` returned True: return the user's name, an"),
+    ):
+        client.get("/")
+
+
 def test_the_printed_token_lets_in(desk):
     """The token becomes a cookie that no script reads, and leaves the address at once."""
     desk.wait()

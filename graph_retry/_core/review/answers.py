@@ -87,7 +87,8 @@ class _ByReview:
         return value.keys().isdisjoint(("action", *Decision.__annotations__))
 
 
-Answers = Annotated[Mapping[str, Answer], _ByReview(), "a dict {review_id: decision}"]
+_ReviewId = Annotated[str, "the `review_id` of a review"]
+Answers = Annotated[Mapping[_ReviewId, Answer], _ByReview(), "a dict {review_id: decision}"]
 """Answers to several reviews. A key is a review id or an interrupt id."""
 
 

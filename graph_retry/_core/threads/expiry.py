@@ -26,7 +26,7 @@ from langgraph.checkpoint.base import (
 from graph_retry._core.ground.functions.arguments import Seconds, async_twin, in_sync
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.json import digest, is_number, is_object
-from graph_retry._core.ground.wording import counted, passed_as
+from graph_retry._core.ground.wording import counted, passed_as, quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import (
     newest_checkpoint,
     place_of,
@@ -162,8 +162,8 @@ async def expire_reviews(
     Raises:
         ExceptionGroup: If some threads could not be continued, or some messages failed. It is
             raised after all others are done.
-        TypeError: If reminders are set and `source` is a client: sent reminders are recorded in a
-            checkpointer, which a client lacks.
+        TypeError: If `source` is a checkpointer. If reminders are set and `source` is a client:
+            sent reminders are recorded in a checkpointer, which a client lacks.
         ValueError: If only one of `remind_after` and `notify` is given.
 
     Example:
@@ -177,11 +177,7 @@ async def expire_reviews(
     """
     stages = stages_of(notify, remind_after, escalate_to)
     saver = saver_of(source)
-    if stages and saver is None:
-        raise TypeError(
-            "reminders need a graph with its checkpointer, because each sent reminder is noted in "
-            "the checkpointer. A client of a server has no checkpointer."
-        )
+    _check_source(source, saver, stages)
     ended: list[PendingReview] = []
     errors: list[Exception] = []
     due: dict[str | None, list[PendingReview]] = {}
@@ -215,6 +211,19 @@ async def expire_reviews(
 
 
 aexpire_reviews = async_twin(expire_reviews)
+
+
+def _check_source(source: Any, saver: object, stages: Collection[Stage]) -> None:
+    if saver is source:
+        raise TypeError(
+            f"`source` is {quoted_with_article(type(source).__name__)}, which cannot continue a "
+            "thread: give the graph that asked."
+        )
+    if stages and saver is None:
+        raise TypeError(
+            "reminders need a graph with its checkpointer, because each sent reminder is noted in "
+            "the checkpointer. A client of a server has no checkpointer."
+        )
 
 
 def _is_answered(review: PendingReview) -> bool:

@@ -41,6 +41,10 @@ class PendingReview(Review):
         """Remember the params, because an approval means them even if code changes the object."""
         object.__setattr__(self, "_shown", digest(self.params))
 
+    def __hash__(self) -> int:
+        """Let a review be a key, although its fields hold dicts."""
+        return hash(self.review_id)
+
     @property
     def namespace(self) -> str:
         return namespace_in(self.value)

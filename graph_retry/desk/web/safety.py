@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graph_retry.desk.web.posted import COOKIE, NotAllowedError
 from graph_retry.observers import Link
-from graph_retry.plugins import checked
+from graph_retry.plugins import WrongArgumentError, as_repr, checked
 from graph_retry.reviews import Review
 
 T = TypeVar("T")
@@ -143,6 +143,11 @@ class Guard:
             if not found:  # An empty name, as of an empty header, is nobody's.
                 raise NotAllowedError(
                     403, "You may not see the reviews: ask the person who runs this page."
+                )
+            if not isinstance(cast("object", found), Access | str):
+                raise WrongArgumentError(
+                    f"`authorize` returned {as_repr(found, 80)}: return the user's name, an "
+                    "`Access`, or None for a user who may see nothing."
                 )
             return Access(found) if isinstance(found, str) else found
         user = request.scope.get("user")

@@ -32,14 +32,9 @@ from graph_retry._core.langgraph.storage.checkpoints import (
 )
 from graph_retry._core.langgraph.storage.lock import ThreadLock, pauses
 from graph_retry._core.review.deadline import EXPIRE
-from graph_retry._core.state.namespaces import (
-    are_namesakes,
-    form_of,
-    is_of_other,
-    outermost,
-)
+from graph_retry._core.state.namespaces import is_of_other
 from graph_retry._core.state.position import ANSWER
-from graph_retry._core.threads.answers.sent import noted
+from graph_retry._core.threads.answers.sent import noted, told_kept
 from graph_retry._core.threads.saved.begun import Begun, begun
 from graph_retry._core.threads.saved.graphs import (
     at_newest,
@@ -146,7 +141,7 @@ class HeldThread:
             again = new.get(asked.namespace) or await self._question_now(asked.namespace)
             problem = None
             if again is _ANSWER_KEPT:
-                problem = _told_kept(asked, open_now, is_over=not shown)
+                problem = told_kept(asked, open_now, is_over=not shown)
             if open_now and again and again["problem"]:
                 problem = again["problem"]
                 told["review_ids"].append(again["review_id"])
@@ -379,22 +374,3 @@ async def _match(
                 f"{as_repr(name, 80)}): give only one."
             )
     return [(by_id[name], given) for name, given in answers.items()]
-
-
-def _told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
-    """Explain that an answer was not used, because the run did not make its call."""
-    told = [(each["note"], namespace_in(each)) for each in open_now]
-    notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
-    what = f"This run did not make the call of `{answered.name}`, which had asked the question"
-    if is_over and not notes:
-        return f"{what}. The run has ended, so your answer had no effect."
-    asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
-    now = f" Now the thread waits for an answer to {asks}." if asks else ""
-    task, was = outermost(answered.namespace), form_of(answered.namespace)
-    ours = {namespace_in(each) for each in open_now if each["function_name"] == answered.name}
-    forms = {form_of(place) for place in ours if outermost(place) == task} - {was}
-    if len(forms) == 1:
-        now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
-    if notes:  # If only the order of calls changed, nothing needs a repair.
-        now += f" Its note says: {notes[0]}."
-    return f"{what}. Your answer is kept, and is used when the node makes this call.{now}"

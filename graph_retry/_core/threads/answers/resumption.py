@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -12,12 +13,46 @@ from graph_retry._core.ground.functions.arguments import checked
 from graph_retry._core.ground.functions.awaiting import naming_twin, run_async, run_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.review.answers import Answer, Answers
-from graph_retry._core.threads.answers.resuming import take_thread
+from graph_retry._core.threads.answers.resuming import HeldThread, take_thread
 from graph_retry._core.threads.saved.graphs import is_local
 from graph_retry.errors import CallCancelled
 
 
-@contextmanager
+class _Block:
+    """The block after `with resumption(…)` or `async with aresumption(…)`: the same steps."""
+
+    def __init__(self, name: str, take: Callable[[], Coroutine[Any, Any, HeldThread]]) -> None:
+        self._name, self._take = name, take
+
+    async def _begin(self) -> Any:
+        self._thread = await self._take()
+        return self._thread.given
+
+    async def _end(self, error: BaseException | None) -> None:
+        with self._thread:
+            if isinstance(error, CallCancelled):
+                await self._thread.check_in_time(error)
+        if error is None:
+            await self._thread.check()
+
+    def __enter__(self) -> Any:
+        if self._name != "resumption":
+            raise TypeError("`aresumption` is async: write `async with aresumption(…) as given:`.")
+        with naming_twin("aresumption"):
+            return run_sync(self._begin())
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        run_sync(self._end(error))
+
+    async def __aenter__(self) -> Any:
+        if self._name != "aresumption":
+            raise TypeError("`resumption` is sync: write `async with aresumption(…) as given:`.")
+        return await run_async(self._begin())
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await run_async(self._end(error))
+
+
 @checked
 def resumption(
     graph: Any,
@@ -27,7 +62,7 @@ def resumption(
     answers: Answers | None = None,
     start: Any = None,
     wait: float = 600.0,
-) -> Generator[Any, None, None]:
+) -> AbstractContextManager[Any]:
     """Answer reviews as `resume` does, and run the graph yourself, for example to stream the run.
 
     Write `with resumption(…) as given:`. In the block, the thread is locked. Pass `given` as the
@@ -59,21 +94,12 @@ def resumption(
         ...         print(update)
         {'graph': 3}
     """
-    with naming_twin("aresumption"):
-        taken = take_thread(_local(graph), config, decision, answers, start=start, wait=wait)
-        thread = run_sync(taken)
-    with thread:
-        try:
-            yield thread.given
-        except CallCancelled as error:
-            run_sync(thread.check_in_time(error))
-            raise
-    run_sync(thread.check())
+    given = (_local(graph), config, decision, answers)
+    return _Block("resumption", partial(take_thread, *given, start=start, wait=wait))
 
 
-@asynccontextmanager
 @checked
-async def aresumption(
+def aresumption(
     graph: Any,
     config: RunnableConfig,
     decision: Answer = None,
@@ -81,7 +107,7 @@ async def aresumption(
     answers: Answers | None = None,
     start: Any = None,
     wait: float = 600.0,
-) -> AsyncGenerator[Any, None]:
+) -> AbstractAsyncContextManager[Any]:
     """Do the same as `resumption`, in async code.
 
     Example:
@@ -95,15 +121,8 @@ async def aresumption(
         >>> asyncio.run(review())
         [{'graph': 3}]
     """
-    taken = take_thread(_local(graph), config, decision, answers, start=start, wait=wait)
-    thread = await run_async(taken)
-    with thread:
-        try:
-            yield thread.given
-        except CallCancelled as error:
-            await run_async(thread.check_in_time(error))
-            raise
-    await run_async(thread.check())
+    given = (_local(graph), config, decision, answers)
+    return _Block("aresumption", partial(take_thread, *given, start=start, wait=wait))
 
 
 def _local(graph: Any) -> Any:

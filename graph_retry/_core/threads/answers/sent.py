@@ -1,9 +1,9 @@
-"""Convert an answer to the JSON form in which a thread saves it."""
+"""Convert an answer to the JSON form in which a thread saves it; tell that a run did not use it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic_core import to_json
@@ -11,7 +11,10 @@ from pydantic_core import to_json
 from graph_retry._core.ground.issues import json_problem
 from graph_retry._core.ground.json import is_object
 from graph_retry._core.ground.wording import quoted_with_article
+from graph_retry._core.langgraph.open_questions import namespace_in
 from graph_retry._core.review.deadline import now
+from graph_retry._core.state.namespaces import are_namesakes, form_of, outermost
+from graph_retry._core.threads.saved.view import Asked
 from graph_retry.lossless._ground import error_text, text_of
 
 
@@ -50,3 +53,27 @@ def _unsaveable(answer: Any) -> str:
     name = getattr(answer, "__name__", type(answer).__name__)
     how = "give the result of `approve()`, `edit(…)`, `reject(…)` or `respond(…)`, or JSON"
     return f"the decision is {quoted_with_article(name)}: {how}"
+
+
+def told_kept(answered: Asked, open_now: Sequence[dict[str, Any]], *, is_over: bool) -> str:
+    """Explain why an answer was not used: the run did not make the call that had asked."""
+    told = [(each["note"], namespace_in(each)) for each in open_now]
+    notes = [note for note, place in told if note and are_namesakes(place, answered.namespace)]
+    if answered.review_id in [each["review_id"] for each in open_now]:  # A run replaces questions.
+        return (
+            f"No run has used your answer to `{answered.name}`, which is saved: run the graph with "
+            "the input that `resumption` gives, or call `resume(graph, config)`."
+        )
+    what = f"This run did not make the call of `{answered.name}`, which had asked the question"
+    if is_over and not notes:
+        return f"{what}. The run has ended, so your answer had no effect."
+    asks = ", ".join(f"`{each['function_name']}` ('{each['review_id']}')" for each in open_now)
+    now = f" Now the thread waits for an answer to {asks}." if asks else ""
+    task, was = outermost(answered.namespace), form_of(answered.namespace)
+    ours = {namespace_in(each) for each in open_now if each["function_name"] == answered.name}
+    forms = {form_of(place) for place in ours if outermost(place) == task} - {was}
+    if len(forms) == 1:
+        now += f" Node `{task.name}` was {was} when it asked, and is {forms.pop()} now."
+    if notes:  # If only the order of calls changed, nothing needs a repair.
+        now += f" Its note says: {notes[0]}."
+    return f"{what}. Your answer is kept, and is used when the node makes this call.{now}"

@@ -44,6 +44,11 @@ _ENDED_BY = {
 
 _CONTINUE = "`resume(graph, config)` without a decision"
 
+_NO_RUN = (
+    "its checkpointer has no run of this thread (to answer, give the graph with the checkpointer "
+    "of the run that asked; to begin a run, give its input as `start=`)"
+)
+
 _UNTIL_NOTED_S = 10.0  # The seconds that a late answer waits until the first answer is saved.
 
 
@@ -79,9 +84,7 @@ async def why_closed(
         await sleep(pause)
         waited += pause
     if why is None and at_rest:  # An active run may be about to ask.
-        why = (
-            "the thread has no saved run" if thread.root is None else _not_shown(thread, review_id)
-        )
+        why = _NO_RUN if thread.root is None else _not_shown(thread, review_id)
     what = "question of that id" if review_id else "question of a call"
     why = why or f"the thread shows no {what}, and no answer to one"
     state = await get_state(graph, config)
