@@ -12,60 +12,37 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MethodType
 from typing import Annotated, Any, TypeVar, Unpack, cast, get_type_hints
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.func import task
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
-from langgraph.types import Command, TimeoutPolicy
-from pydantic import BaseModel, BeforeValidator, TypeAdapter
+from langgraph.types import TimeoutPolicy
 
 from graph_retry._core.langgraph.builders import with_defaults
 from graph_retry._core.langgraph.inside_node import subgraph_of
-from graph_retry.calls import Call, ParamsCodec
-from graph_retry.hooks import fields_of, with_fields
+from graph_retry.calls import Call
 from graph_retry.nodes._complete import Complete, asks
+from graph_retry.nodes._kind import Kind, NodeOptions, kind_of, with_params
 from graph_retry.nodes._limits import limits_of
-from graph_retry.nodes._types import (
-    check_known,
-    checked_type,
-    part_of,
-    plain_type,
-    read_text,
-    type_for,
-    typed_dict,
-    types_in,
-    with_message_classes,
-)
-from graph_retry.options import OnRetry, RetryOptions, settle
-from graph_retry.output import build_validator
+from graph_retry.nodes._types import check_known, checked_type, types_in
+from graph_retry.options import OnRetry, RetryOptions
 from graph_retry.plugins import WrongArgumentError, as_repr, checked
 
 __all__ = ["NodeOptions", "review_nodes", "reviewed"]
 
 BuilderT = TypeVar("BuilderT", bound=StateGraph[Any, Any, Any, Any])
 NodeT = TypeVar("NodeT")
+_IN_FUNCTIONS = "In an `@entrypoint`, write `@reviewed` above each `@task` that may fail."
 _TASK: type[Any] = type(task(lambda: None))
 
 
-class NodeOptions(RetryOptions, total=False):
-    """The options of one node: those of a call, and the state keys to edit and to validate.
-
-    params: The keys of the node's input that a person may change (default: all keys with JSON
-        values).
-    on_retry: Hooks, as in `retry_llm_call`.
-    output: The keys of the node's update to validate, with their types, such as `{"person":
-        Person}`. If the value under such a key is a text or a message, its JSON is read first.
-    """
-
-    params: Sequence[str] | None
-    on_retry: OnRetry[Any]
-    output: Mapping[str, Any] | None
+class _OptionsOfNodes(RetryOptions, total=False):
+    output: Annotated[None, 'it by node, as in `nodes={"read": {"output": {"person": Person}}}`']
 
 
 @checked
@@ -109,7 +86,7 @@ def reviewed(
     name = str(options.get("name") or getattr(node, "__name__", getattr(node, "name", "node")))
     spec = StateGraph(cast("Any", schema or dict)).add_node(name, cast("Any", node)).nodes[name]
     known = () if schema is None and spec.input_schema is dict else (schema, spec.input_schema)
-    kind = _kind_of(name, types_in(*known), own)
+    kind = kind_of(name, types_in(*known), own)
     return cast("NodeT", _Reviewed(cast("Any", spec.runnable), kind, node))
 
 
@@ -120,7 +97,7 @@ def review_nodes(
     on_retry: OnRetry[Any] = None,
     *,
     nodes: Collection[str] | Mapping[str, NodeOptions] | None = None,
-    **options: Unpack[RetryOptions],
+    **options: Unpack[_OptionsOfNodes],
 ) -> BuilderT:
     """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
 
@@ -184,7 +161,7 @@ def review_nodes(
         # Without values of its own, a node would get the defaults of the graph.
         spec.retry_policy, spec.timeout = (), TimeoutPolicy()
         runnable = cast("Any", spec.runnable)
-        spec.runnable = _Reviewed(runnable, _kind_of(name, states[name], own))
+        spec.runnable = _Reviewed(runnable, kind_of(name, states[name], own))
     if nodes is None:
         builder.nodes = Complete(builder.nodes)
     return builder
@@ -199,7 +176,7 @@ class _Reviewed(RunnableLambda[Any, Any]):
 
     asks = True
 
-    def __init__(self, node: Runnable[Any, Any], kind: _Kind, function: Any = None) -> None:
+    def __init__(self, node: Runnable[Any, Any], kind: Kind, function: Any = None) -> None:
         super().__init__(self.invoke, self.ainvoke, name=kind.name)
         self._node, self._kind = node, kind
         if inspect.isfunction(function):
@@ -215,17 +192,31 @@ class _Reviewed(RunnableLambda[Any, Any]):
         """Run the node in sync code, as `invoke` does."""
         return self.invoke(state)
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Refuse the node as the function of an `@entrypoint`, which looks it up by its hash."""
+        raise TypeError(f"`{self.name}` is a node: add it with `add_node`. {_IN_FUNCTIONS}")
+
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Run the node until it succeeds, or until a person ends the call."""
-        again = _Again(self._node, input, self._kind)
+        again = self._again(input)
         with _running(config):
             return self._kind.update_of(self._kind.call(again, input).invoke()[0])
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Do the same as `invoke`, in async code."""
-        again = _Again(self._node, input, self._kind)
+        again = self._again(input)
         with _running(config):
             return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
+
+    def _again(self, input: Any) -> _Again:
+        graph: Any = self._node
+        is_whole = isinstance(graph, Pregel) and bool(graph.checkpointer)
+        if is_whole and var_child_runnable_config.get() is None:  # It is in no node.
+            raise TypeError(
+                f"`{self.name}` is a whole graph, and its review needs another graph around it: "
+                f"add it with `add_node`. {_IN_FUNCTIONS}"
+            )
+        return _Again(self._node, input, self._kind)
 
 
 @contextmanager
@@ -242,118 +233,16 @@ def _running(config: RunnableConfig | None) -> Generator[None]:
 class _Again(Runnable[Any, Any]):
     """A node as a function of its params. The rest of the node's input is always the same."""
 
-    def __init__(self, node: Runnable[Any, Any], given: Any, kind: _Kind) -> None:
+    def __init__(self, node: Runnable[Any, Any], given: Any, kind: Kind) -> None:
         self._node, self._given, self.name, self._kind = node, given, kind.name, kind
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self._kind.texts_in(self._node.invoke(_with(self._given, input), config))
+        return self._kind.texts_in(self._node.invoke(with_params(self._given, input), config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        return self._kind.texts_in(await self._node.ainvoke(_with(self._given, input), config))
-
-
-def _with(given: Any, params: Any) -> Any:
-    """Return a node's input with new params. An input without fields is replaced as a whole."""
-    return with_fields(given, fields_of(params)) if fields_of(given) else params
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Kind:
-    """The settings that all calls of one node share.
-
-    name: The name of the node.
-    types: The types of the keys of the node's input and update.
-    params: The keys that a person may change; None for all keys with JSON values.
-    output: The keys of the node's update to validate, with their types.
-    returns: The type of a `@task`'s result, which is no update of a state; None for a node.
-    """
-
-    name: str
-    types: Mapping[str, Any]
-    params: tuple[str, ...] | None
-    on_retry: OnRetry[Any]
-    output: Mapping[str, Any]
-    options: RetryOptions = field(default_factory=RetryOptions)
-    returns: Any = None
-
-    def call(self, function: Any, given: Any) -> Call:
-        """Return the call that runs `function` with params from `given`, the node's whole input."""
-        values = fields_of(given)
-        if not values and given not in ({}, None) and not isinstance(given, BaseModel):
-            return self._made(function, given, ParamsCodec[Any].for_value(given))
-        wanted = self.params if self.params is not None else self.types or values
-        kinds = {key: self.types.get(key, Any) for key in wanted if key in values}
-        try:
-            return self._made(function, *self._part(given, kinds))
-        except (TypeError, ValueError):
-            # A graph does not check its state: a value may be of another type, or be no JSON.
-            found = {key: type_for(values[key], kind) for key, kind in kinds.items()}
-            fits = {k: found[k] or Any for k in found if found[k] is not None or self.params}
-            return self._made(function, *self._part(given, fits))
-
-    def _made(self, function: Any, shown: Any, codec: ParamsCodec[Any]) -> Call:
-        # A run of a node makes one call, even if its params differ, such as the steps left.
-        options: RetryOptions = {**self.options, "key": self.name}
-        read = {
-            key: Annotated[kind, BeforeValidator(read_text)] for key, kind in self.output.items()
-        }
-        update = typed_dict(f"update of {self.name}", tuple({**self.types, **read}.items()))
-        made = Call(function, shown, self.on_retry, update if self.output else None, options, codec)
-        known = (update if self.types else Any) if self.returns is None else self.returns
-        return made.of_node(None if known is Any else build_validator(known))
-
-    def _part(self, given: Any, kinds: Mapping[str, Any]) -> tuple[Any, ParamsCodec[Any]]:
-        """Return the params (the fields of the input that `kinds` names) and their codec."""
-        values = fields_of(given)
-        shown: dict[str, Any] = {key: values[key] for key in kinds}
-        if isinstance(given, BaseModel):
-            part = part_of(self.name, type(given), tuple(kinds))
-            return part.model_construct(**shown), ParamsCodec[Any](part)
-        return shown, ParamsCodec[Any](typed_dict(self.name, tuple(kinds.items())))
-
-    def texts_in(self, value: Any) -> Any:
-        """Return a node's update with texts in place of the messages that are to be validated."""
-        if self.output and isinstance(value, Command):
-            raise WrongArgumentError(
-                f"`{self.name}` returns a `Command`, and `output` validates an update: return the "
-                "update, and choose the next node by an edge."
-            )
-        if not self.output or not isinstance(value, Mapping):
-            return value
-        update = cast("Mapping[str, Any]", value)
-        messages = {k: m for k, m in update.items() if isinstance(m, BaseMessage)}
-        return {**update, **{k: str(messages[k].text) for k in messages.keys() & self.output}}
-
-    def update_of(self, value: Any) -> Any:
-        """Return the node's update, with plain JSON where the state declares a different type."""
-        if not isinstance(value, dict):
-            return with_message_classes(value)
-        given = cast("dict[str, Any]", value)
-        update = {key: with_message_classes(each) for key, each in given.items()}
-        for key, kind in self.output.items():
-            if key in update and plain_type(self.types.get(key)) != kind:
-                update[key] = TypeAdapter(kind).dump_python(update[key], mode="json")
-        return update
-
-
-def _kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> _Kind:
-    options: Any = {"name": name, **own}
-    params, on_retry = options.pop("params", None), options.pop("on_retry", None)
-    given = options.pop("output", None)
-    if given is not None and not isinstance(given, Mapping):
-        raise WrongArgumentError(
-            f"`output` is {as_repr(given, 100)}: give a mapping of state keys to types."
+        return self._kind.texts_in(
+            await self._node.ainvoke(with_params(self._given, input), config)
         )
-    output = cast("Mapping[str, Any]", given or {})
-    check_known("params", params, types)
-    check_known("output", output, types)
-    if "key" in options:
-        raise WrongArgumentError("`key` is not allowed for a node, which makes one call.")
-    settle(name, "function", options)
-    kept = None if params is None else tuple(params)
-    return _Kind(
-        name=name, types=types, params=kept, on_retry=on_retry, output=output, options=options
-    )
 
 
 def _state_of(builder: StateGraph[Any, Any, Any, Any], spec: Any) -> dict[str, Any]:
@@ -372,7 +261,7 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
         raise WrongArgumentError(
             "`output` is not allowed for a `@task`, whose result is no update of a state."
         )
-    kind = _kind_of(name, types, {**limits_of(name, found, own), **own})
+    kind = kind_of(name, types, {**limits_of(name, found, own), **own})
     kind = replace(kind, returns=checked_type(hints.get("return", Any)))
 
     def call_of(args: Any, kwargs: Any) -> Call:
@@ -381,7 +270,7 @@ def _reviewed_task(found: Any, own: NodeOptions) -> Any:
         given = dict(bound.arguments)
 
         def again(params: Any) -> Any:
-            new = inspect.BoundArguments(signature, _with(given, params))
+            new = inspect.BoundArguments(signature, with_params(given, params))
             return function(*new.args, **new.kwargs)
 
         return kind.call(again, given)

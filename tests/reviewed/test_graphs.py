@@ -7,13 +7,14 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 import graph_retry
 from graph_retry import AnswerRefused, CallCancelled, edit, reject, respond
 from graph_retry.nodes import review_nodes, reviewed
-from tests.loops import thread
+from tests.loops import reviews, thread
 from tests.reviewed.nodes import Calls, State, answered, waiting
 
 
@@ -280,3 +281,27 @@ def test_a_node_that_came_too_late_can_be_reviewed(caplog):
     assert builder.nodes["ask"].runnable is first
     with pytest.raises(ValueError, match="only nodes that ask already"):
         review_nodes(builder)
+
+
+def test_a_whole_graph_or_entrypoint_in_place_of_a_node_is_told_before_it_runs(mode):
+    """`@reviewed` is for the nodes and tasks of a graph; the text says where it belongs."""
+    made = []
+
+    def flow(n: int) -> float:
+        made.append(n)
+        return 1 / n
+
+    told = "In an `@entrypoint`, write `@reviewed` above each `@task`"
+    with pytest.raises(TypeError, match=f"`flow` is a node: add it with `add_node`. {told}"):
+        entrypoint(checkpointer=InMemorySaver())(reviewed(flow))
+
+    whole = entrypoint(checkpointer=InMemorySaver())(mode.colour(flow))
+    with pytest.raises(TypeError, match=f"another graph around it: add it with .*{told}"):
+        mode.invoke(reviewed(whole), 0, thread())
+    assert made == []
+
+    builder = StateGraph(State).add_node("inner", reviewed(whole)).add_edge(START, "inner")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    mode.invoke(graph, {"prompt": "x"}, thread())
+    assert len(made) == 1
+    assert len(reviews(mode, graph, thread())) == 1

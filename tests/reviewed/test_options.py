@@ -280,6 +280,7 @@ def test_a_reviewed_node_that_makes_calls_is_refused(mode, catches):
         (lambda b: review_nodes(b, nodes={"ask": {"params": ["promt"]}}), "`promt`"),
         (lambda b: review_nodes(b, key="x"), "`key`"),
         (lambda b: review_nodes(b, max_attempts=0), "`max_attempts`"),
+        (lambda b: review_nodes(b, output=Person), "`output`: give it by node, as in .*`Person`"),
         (lambda b: review_nodes(b, nodes={"ask": {"output": {"persn": Person}}}), "`persn`"),
         (lambda b: review_nodes(b, nodes={"ask": {"output": Person}}), "a mapping of state keys"),
     ],
