@@ -285,7 +285,7 @@ def create_retry_node(
         >>> node.invoke({"params": {"prompt": "count"}})["output"]
         {'n': 1}
     """
-    settings = settle(name_of(llm_call, "llm_call"), "node", options)
+    settings = settle(name_of(llm_call, "llm_call"), "node", options, output)
     codec: ParamsCodec[Any] = ParamsCodec(params_type)
     return node_graph(make_plan(llm_call, codec, on_retry, output, settings), params_type)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from langgraph.types import RetryPolicy, TimeoutPolicy
 from typing_extensions import TypedDict
@@ -213,8 +213,47 @@ _CALLED_HERE = {
 _HUMP = lazy(r"(?<=[a-z])(?=[A-Z])")
 
 
-def settle(default_name: str, form: Literal["function", "node"], options: RetryOptions) -> Settings:
+_NEEDED: dict[str, tuple[str, str]] = {
+    "default_decision": ("expires_after", "the seconds to wait"),
+    "strict": ("output", "the type of the answer"),
+    "check_formats": ("output", "the JSON Schema of the answer"),
+    "repair": ("output", "the type or JSON Schema of the answer"),
+    "format": ("output", "the type or JSON Schema of the answer"),
+    "repeatable": ("transient", "a `RetryPolicy`"),
+}
+"""The options that have an effect only beside another option, and what to give for this option."""
+_OFF: tuple[Any, ...] = (None, False, "none", [], ())
+
+
+def _check_effects(options: Mapping[str, Any]) -> None:
+    """Raise if an option has no effect without another option. `...` is a value not yet known."""
+    given = {name for name in _NEEDED if options.get(name) not in _OFF}
+    if options.get("feedback") is not None:
+        given.discard("format")  # Feedback asks for this format, even if `llm_call` reads answers.
+    for name, (needed, value) in _NEEDED.items():
+        if name in given and options.get(needed) is None:
+            raise WrongArgumentError(
+                f"`{name}` needs `{needed}`, without which it has no effect: give {value}, or "
+                f"leave `{name}` out."
+            )
+    output = options.get("output")
+    if "check_formats" in given and (isinstance(output, type) or get_origin(output) is not None):
+        raise WrongArgumentError(
+            "`check_formats` has no effect, because `output` is the type "
+            f"`{getattr(output, '__name__', output)}`: leave it out, or give a JSON Schema."
+        )
+
+
+def settle(
+    default_name: str,
+    form: Literal["function", "node"],
+    options: RetryOptions,
+    output: Any = ...,
+    **beside: Any,
+) -> Settings:
     """Check the options of a function's call or of a retry node, and add the defaults.
+
+    `output` is the wanted output; `...` if only the call knows it. `beside` has other arguments.
 
     Raises:
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.
@@ -243,9 +282,8 @@ def settle(default_name: str, form: Literal["function", "node"], options: RetryO
         raise ValueError(
             "`key` is only for `retry_llm_call`: leave it out, because a retry node makes one call."
         )
+    _check_effects({**given, **beside, "output": output})
     if "default_decision" in given:
-        if "expires_after" not in given:
-            raise ValueError("`default_decision` needs `expires_after`: give the seconds to wait.")
         check_options(Decision, given["default_decision"], inside="default_decision")
         if ROWS[word := given["default_decision"]["type"]].waits:
             closing = ", ".join(kind for kind, row in ROWS.items() if not row.waits)
@@ -312,6 +350,18 @@ def _transient(given: RetryPolicy) -> RetryPolicy:
     return given
 
 
+def _budget(given: BudgetRule) -> BudgetRule:
+    from graph_retry.hooks import Budget, SharedBudget  # noqa: PLC0415 - most calls have no budget
+
+    limits = ("tokens", "cost", "seconds", "rounds", "failures")
+    # A class of the user may have a limit of its own.
+    is_ours = type(given) in (Budget, SharedBudget)
+    if is_ours and all(getattr(given, name, None) is None for name in limits):
+        what = f"`budget` is a `{type(given).__name__}` without a limit, and has no effect"
+        raise WrongArgumentError(f"{what}: give a limit, such as `tokens=10_000`, or leave it out.")
+    return given
+
+
 def _labels(given: Mapping[str, str]) -> dict[str, str]:
     if long := [name for name, text in given.items() if len(name + text) > _MAX_LABEL]:
         raise ValueError(
@@ -339,6 +389,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "reviewer": _reviewers,
     "timeout": TimeoutPolicy.coerce,
     "transient": _transient,
+    "budget": _budget,
     "labels": _labels,
     "observers": _observers,
     "allowed_decisions": tuple,

@@ -45,6 +45,7 @@ from graph_retry.errors import CallCancelled
 from graph_retry.options import OnRetry, RetryOptions, settle
 from graph_retry.plugins import (
     Size,
+    Within,
     as_run,
     checked,
     is_array,
@@ -60,6 +61,7 @@ Ledgers = dict[str, list[Attempt]]
 
 _ToolName = Annotated[str, "the name of a tool, a text such as `tool.name`"]
 _LOG = logging.getLogger("graph_retry")
+_APPROVED = "a dict with at least one tool, such as {'send_mail': True}, or leave it out"
 _ASK = "Answer again: call the tools with arguments that fit, or give the required response."
 
 
@@ -129,7 +131,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         on_retry: OnRetry[Any] = None,
         *,
         tools: bool | Sequence[_ToolName] = False,
-        approve: Mapping[_ToolName, When] | None = None,
+        approve: Annotated[Mapping[_ToolName, When], Within(1), _APPROVED] | None = None,
         models: Mapping[str, BaseChatModel] | None = None,
         messages: Size = 6,
         one_at_a_time: bool = False,
@@ -210,7 +212,7 @@ class RetryMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 "model."
             )
         self._models = dict(models or {})
-        settings = settle("model", "function", options)
+        settings = settle("model", "function", options, repeatable=repeatable)
         by_default = settings.auto_retries and not on_retry
         told = settings.feedback or (settings.own_feedback if by_default else None)
         self._options: RetryOptions = {"name": "model", **options}

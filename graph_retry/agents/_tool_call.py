@@ -33,7 +33,7 @@ LabelsOf = Callable[[ModelRequest[Any] | ToolCallRequest], Mapping[str, str]]
 """A function that returns the labels of a call from the request of a model or tool call."""
 
 _ASKING = ("feedback", "lessons", "repair", "strict", "locked", "name")
-_OF_MODELS = (*_ASKING, "auto_retries", "transient")
+_OF_MODELS = (*_ASKING, "auto_retries", "transient", "format", "check_formats")
 
 
 def tool_options(options: RetryOptions) -> RetryOptions:

@@ -131,7 +131,7 @@ class Call:
         codec: ParamsCodec[Any] | None = None,
     ) -> None:
         """Check the arguments. Only `invoke` and `ainvoke` make the call."""
-        settings = settle(name_of(llm_call, "llm_call"), "function", options or {})
+        settings = settle(name_of(llm_call, "llm_call"), "function", options or {}, output)
         codec = (codec or ParamsCodec[Any].for_value(params)).for_one_run()
         self.plan: Plan[Any] = make_plan(llm_call, codec, on_retry, output, settings)
         self.graph = function_graph(settings)

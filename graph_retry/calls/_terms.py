@@ -76,7 +76,7 @@ class Terms:
         self._codec = ParamsCodec[Any](params_type)
         form: Any = "function" if llm_call else "node"
         name = name_of(llm_call, "llm_call") if llm_call else "again"
-        settings = settle(name, form, options or {})
+        settings = settle(name, form, options or {}, output)
         self._plan = make_plan(llm_call or _no_model, self._codec, on_retry, output, settings)
 
     @property
