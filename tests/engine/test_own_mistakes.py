@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 import graph_retry
 from graph_retry import (
+    AttemptsExhausted,
     InterventionRequired,
     aretry_llm_call,
     create_retry_node,
@@ -149,6 +150,21 @@ def test_a_validator_with_a_mistake_is_told(caplog):
     (told,) = warnings_of(caplog)
     assert "the validator `grown_up` has a mistake: NameError: name 'valeu'" in told
     assert place in told
+
+
+def test_a_validator_that_may_have_a_mistake_is_told_once(caplog):
+    """A misspelt key refuses each value, and the log names its line but no value of the model."""
+
+    def grown_up(value):
+        return {}[value] > 17
+
+    answers = iter(("1", "2", "3"))
+    for number in (1, 2, 3):
+        with pytest.raises(AttemptsExhausted, match=f"KeyError: {number}"):
+            retry_llm_call(lambda _: next(answers), {}, output=grown_up, review=False)
+    told = [text for text in warnings_of(caplog) if "validator" in text]
+    place = f'test_own_mistakes.py", line {line_of(grown_up, "return")}'
+    assert ["raised `KeyError`" in text and place in text for text in told] == [True]
 
 
 def raises(*_given):

@@ -18,7 +18,7 @@ from graph_retry._core.ground.functions.calling import awaited, forgotten, yield
 from graph_retry._core.ground.functions.signatures import declared_params, name_of
 from graph_retry._core.ground.issues import REFUSED, child_of, cut, describe, issue, wrap_error
 from graph_retry._core.ground.json import ABSENT, is_array, is_object, pointer
-from graph_retry._core.output.mistakes import place_of_bug, tell_bug
+from graph_retry._core.output.mistakes import bug_in_validator
 from graph_retry._core.output.validator import Validator
 from graph_retry.lossless._ground import EscapedText, error_text, lazy
 from graph_retry.records import Issue
@@ -238,11 +238,7 @@ class FunctionValidator(Validator):
 
     def _raised(self, error: Exception) -> list[Issue]:
         issues = wrap_error(error)
-        # A function may refuse a value by a `KeyError` or `TypeError`. The three exceptions below
-        # can only come from a mistake in the function's code.
-        place = place_of_bug(error, self.function, (NameError, AttributeError, ImportError))
-        if place is not None:
-            tell_bug(f"the validator `{self.name}`", error, place)
+        if (place := bug_in_validator(self.name, error, self.function)) is not None:
             issues[0]["message"] += f" ({place})"
         return issues
 
@@ -261,7 +257,7 @@ class FunctionValidator(Validator):
                 answer = [answer]
             if is_array(answer):
                 return value, issues_of(answer, value)
-            if isinstance(answer, str) and not isinstance(value, str):
+            if isinstance(answer, tuple) or isinstance(answer, str) > isinstance(value, str):
                 raise UnclearError(
                     f"returned {describe(answer)}, which may mean several things: {_FORMS}"
                 )

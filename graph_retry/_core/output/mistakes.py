@@ -16,6 +16,7 @@ from langchain_core.runnables import Runnable
 
 from graph_retry._core.ground.credentials import without_keys
 from graph_retry._core.ground.functions.calling import OURS, code_of, is_library
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import Redact, redacted_in_logs
 from graph_retry.lossless._ground import text_of
 
@@ -82,3 +83,21 @@ def tell(what: str, place: Place | None, redact: Redact | None = None) -> None:
 def tell_bug(of: str, error: Exception, place: Place, redact: Redact | None = None) -> None:
     """Log an exception that a mistake in code has raised. `of` names the function."""
     tell(f"{of} has a mistake: {type(error).__name__}: {text_of(error)}", place, redact)
+
+
+def bug_in_validator(name: str, error: Exception, function: Callable[..., Any]) -> Place | None:
+    """Log an exception of a validator that may be a mistake. Return its line if it certainly is."""
+    place = place_of_bug(error, function)
+    if place is None:
+        return None
+    if isinstance(error, NameError | AttributeError | ImportError):
+        tell_bug(f"the validator `{name}`", error, place)
+        return place
+    # A `KeyError` or `TypeError` may also refuse a value, whose words the log must not show.
+    warn_once(
+        _LOG,
+        "the validator `%s` raised `%s`, and so it refused the value. Is this a mistake in its "
+        'code? If not, raise a `ValueError` (file "%s", line %s)',
+        *(name, type(error).__name__, place.file, str(place.line)),
+    )
+    return None
