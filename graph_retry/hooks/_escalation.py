@@ -31,10 +31,11 @@ class ChangingHook:
         fields: Every field that the hook may change.
         changes: The rule: a sync or async function of the error, the attempt's number and the old
             fields. It returns the changed fields.
-        check: Raises `ValueError` if the rule cannot work with the old fields.
+        check: Raises `ValueError` if the rule cannot work with the first fields.
     """
 
     new_means = True
+    from_attempt = 1
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class ChangingHook:
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
         """Return the changed params, or None if nothing changes."""
-        self.check_params(params)
+        require_fields(params, self._fields, self.__name__)
         old = fields_of(params)
         changes = self._changes(error, attempt, old)
         return (
@@ -91,7 +92,9 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
         {'model': 'large', 'temperature': 0.25}
     """
     fields = {name for changes in schedule.values() for name in changes}
-    return ChangingHook("escalate", fields, lambda _, attempt, __: schedule.get(attempt, {}))
+    hook = ChangingHook("escalate", fields, lambda _, attempt, __: schedule.get(attempt, {}))
+    hook.from_attempt = min(schedule, default=1)
+    return hook
 
 
 @checked
@@ -147,7 +150,8 @@ def raise_limit(
         most: The highest value of the limit. At this value, the hook changes nothing more.
 
     Raises:
-        ValueError: Before the first call, if the params lack the field, or it is not a number.
+        ValueError: Before the first call, if the params lack the field, or it is not a number, or
+            above `most`.
 
     Example:
         >>> cut_off = AttemptFailed("cut off", kind="truncated")
@@ -155,18 +159,26 @@ def raise_limit(
         {'prompt': 'Go on.', 'max_tokens': 1000}
     """
 
+    def limit_in(old: Changes) -> Any:
+        if old[field] is not None and not is_number(old[field]):
+            raise ValueError(
+                f"`raise_limit` cannot raise the field `{field}`, which is "
+                f"{as_repr(old[field], 200)}: give a number, or None for no limit."
+            )
+        return old[field]
+
     def changes(error: AttemptFailed, attempt: int, old: Changes) -> Changes:
         del attempt
-        limit = old[field]
+        limit = limit_in(old)
         if error.kind != "truncated" or limit is None or limit >= most:
             return {}
         return {field: math.ceil(min(most, limit * factor))}
 
     def check(old: Changes) -> None:
-        if old[field] is not None and not is_number(old[field]):
+        if (limit_in(old) or 0) > most:
             raise ValueError(
-                f"`raise_limit` cannot raise the field `{field}`, which is "
-                f"{as_repr(old[field], 200)}: give a number, or None for no limit."
+                f"`raise_limit(most={most})` cannot raise the field `{field}`, which is "
+                f"{old[field]} from the start: give a higher `most`."
             )
 
     return ChangingHook("raise_limit", (field,), changes, check)

@@ -122,6 +122,15 @@ def test_a_limit_is_raised_only_when_the_answer_was_cut_off(params, kind, limit,
     assert (made if made is None else as_dict(made)) == expected
 
 
+def test_a_limit_that_begins_above_its_highest_value_is_refused():
+    """It could never be raised, which is known before the first call."""
+    model, hook = Model(lambda params: "1"), raise_limit(most=100)
+    with pytest.raises(ValueError, match=r"raise_limit\(most=100\)` cannot raise .* is 500 from"):
+        retry_llm_call(model, {"max_tokens": 500}, hook, output=int)
+    assert retry_llm_call(model, {"max_tokens": 100}, hook, output=int) == 1
+    assert model.calls == [{"max_tokens": 100}]
+
+
 def test_a_cut_off_answer_is_asked_for_again_with_the_same_prompt(form, mode):
     """Feedback stays out of it, and at the bound a person is asked."""
     text = '{"numbers": [' + ", ".join(["1"] * 40) + "]}"

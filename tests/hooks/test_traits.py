@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel
 
 import graph_retry
 from graph_retry import AttemptsExhausted, comment, edit, retry_llm_call
-from graph_retry.hooks import Budget
+from graph_retry.hooks import Budget, escalate
 from tests.loops import Model, answer, one_call, reviews, thread
 
 
@@ -35,6 +35,37 @@ def test_new_means_are_tried_after_equal_failures():
     graph = one_call("node", None, model, InMemorySaver(), Larger(), auto_retries=4)
     graph.invoke({"params": {"model": 1}}, thread())
     assert [params["model"] for params in model.calls] == [1, 2, 3, 4, 5]
+
+
+ONCE = {"review": False}
+LATE = escalate({5: {"model": 9}})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({**ONCE, "on_retry": Larger()}, "attempt 1, but `auto_retries=0` and `review=False`"),
+        ({**ONCE, "feedback": "errors_only"}, "hook `feedback` of"),
+        ({**ONCE, "on_retry": LATE, "auto_retries": 4}, "attempt 5, but `auto_retries=4`"),
+        ({"on_retry": LATE, "max_attempts": 5}, "attempt 5, but `max_attempts=5` allows no"),
+        ({**ONCE, "on_retry": LATE, "auto_retries": 5}, None),
+        ({**ONCE, "on_retry": Larger(), "reviewer": lambda review: None}, None),
+        ({"on_retry": LATE, "feedback": "errors_only"}, None),
+        ({"auto_retries": 1, "max_attempts": 1}, None),
+    ],
+)
+def test_a_hook_that_is_never_used_is_told_before_the_first_call(caplog, options, told):
+    """By the attempts that can follow: without reviewers `auto_retries`, else `max_attempts`."""
+    graph_retry._core.ground.logs.warn_once.cache_clear()
+    seen = []
+
+    def model(params):
+        seen.append(caplog.text)
+        return "3"
+
+    retry_llm_call(model, {"model": 1, "prompt": "Go."}, output=int, **options)
+    assert ("is never used" in seen[0]) == bool(told)
+    assert (told or "") in seen[0]
 
 
 def test_params_are_checked_before_the_first_call():

@@ -31,6 +31,7 @@ from graph_retry._core.ground.wording import passed_as, with_article
 from graph_retry._core.langgraph.run_config import has_context
 from graph_retry._core.langgraph.seen import Seen
 from graph_retry._core.loop.after_attempt import reviewed_later
+from graph_retry._core.loop.asking.hooks import warn_of_unused
 from graph_retry._core.loop.outcome import (
     Outcome,
     needs_repair,
@@ -213,6 +214,7 @@ async def _open(
     if this_try == 1:
         if record["number"] == 1:
             check_first(given, params)
+            warn_of_unused(given.plan)
         run.emit("attempt_started", record["number"])
     replaced = stubs_again(attempts) if copied or ledger_is_old else None
     return _Opened(loop, record, params, stubs, replaced)

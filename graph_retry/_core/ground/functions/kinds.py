@@ -212,9 +212,8 @@ def functions_in(kind: Any) -> list[list[Any]]:
 
 def _unlike(function: Any, arguments: list[Any], kind: Any) -> str | None:
     """Return why a value is no function of these arguments (or ""); None if it is one."""
-    if not callable(function) or isinstance(function, type) or get_origin(function) is not None:
-        return ""
-    if is_ours(function):
+    is_class = isinstance(function, type) or get_origin(function) is not None
+    if is_class or not callable(function) or is_ours(function):
         return ""
     result = (get_args(kind) or (None, Any))[-1]
     waits = any((get_origin(each) or each) is Awaitable for each in (result, *get_args(result)))

@@ -128,6 +128,9 @@ class HookTraits(Protocol):
     then leave the decision to a person.
     """
 
+    from_attempt: int
+    """The number of the first attempt after which the hook may change the params (default 1)."""
+
     field: str | None
     """The params field for feedback and comments (default: `messages` or `prompt`, or the text)."""
 

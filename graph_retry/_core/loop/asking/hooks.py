@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from graph_retry._core.ground.functions.calling import call
 from graph_retry._core.ground.functions.signatures import Alternatives, name_of
 from graph_retry._core.ground.json import is_object
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.wording import passed_as
 from graph_retry._core.loop.run.plan import Plan
 from graph_retry._core.loop.run.step import Once, as_task
@@ -63,6 +64,25 @@ class Proposal(NamedTuple):
                 "added_of_alternatives": [each.added for each in self.alternatives],
             },
         }
+
+
+def warn_of_unused(plan: Plan[Any]) -> None:
+    """Warn of hooks that are never asked, because no attempt can follow those that they are for."""
+    settings = plan.settings
+    last, limit = settings.max_attempts - 1, f"`max_attempts={settings.max_attempts}`"
+    if not settings.review and not settings.reviewer and settings.auto_retries < last:
+        last, limit = settings.auto_retries, f"`auto_retries={settings.auto_retries}`"
+        limit += " and `review=False`"
+    for hook in (*plan.hooks, settings.feedback):
+        if hook is None or hook is settings.own_feedback:
+            continue
+        if (first := getattr(hook, "from_attempt", 1)) > last:
+            warn_once(
+                _LOG,
+                "hook `%s` of `%s` is never used: it may change the params after attempt %s, but "
+                "%s allows no attempt after that one. Raise this limit, or leave the hook out",
+                *(name_of(hook, "on_retry"), settings.name, str(first), limit),
+            )
 
 
 async def propose(
