@@ -14,6 +14,7 @@ from graph_retry import (
     edit,
     gather_calls,
     reject,
+    respond,
     resume,
     retry_llm_call,
 )
@@ -245,6 +246,7 @@ MISTAKES = {
         lambda: create_retry_node(asked, dict, expires_after=9, default_decision={"type": "edit"}),
         "`default_decision` is an edit that changes nothing",
     ),
+    "a response of nothing": (lambda: respond(changes={}), "`respond` got nothing to change: give"),
     "an edit of nothing": (edit, "`edit` has no field to change"),
     "a gate by an unknown word": (
         lambda: retry_llm_call(

@@ -176,7 +176,7 @@ def respond(
         move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:
-        TypeError: If `output` is given together with one of the others, or if nothing is given.
+        WrongArgumentError: If `output` is given with one of the others, or nothing is given.
 
     Example:
         >>> respond({"name": "Ada"})
@@ -185,10 +185,13 @@ def respond(
         {'type': 'respond', 'changes': {'age': 36}, 'replace': {'Monday': 'Tuesday'}}
     """
     parts = {"changes": changes, "replace": replace, "drop": drop, "move": move or None}
-    given = {name: part for name, part in parts.items() if part is not None}
+    given = {name: part for name, part in parts.items() if part}
     if (output is ...) == (not given):
         names = "`changes`, `replace`, `drop` or `move`"
-        raise TypeError(f"`respond` takes either a whole `output`, or changes of it: {names}.")
+        came = "nothing to change" if output is ... else "both"
+        raise WrongArgumentError(
+            f"`respond` got {came}: give either a whole `output`, or changes of it ({names})."
+        )
     decision = cast("Decision", {"type": "respond", **given})
     if output is not ...:
         decision["output"] = as_json(output)
