@@ -18,7 +18,8 @@ from graph_retry.errors import PauseSwallowed
 _LOG = logging.getLogger("graph_retry")
 
 _REMEDY = (
-    "Put `except GraphBubbleUp: raise` (from langgraph.errors) before the code that catches it"
+    "In place of `asyncio.gather(…, return_exceptions=True)`, use `gather_calls`. Before other "
+    "code that catches it, put `except GraphBubbleUp: raise` (from langgraph.errors)"
 )
 
 
