@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Self, cast
@@ -47,6 +48,7 @@ __all__ = [
     "waiting_thread",
 ]
 
+_LOG = logging.getLogger("graph_retry")
 _VOLATILE = (
     "started_at",
     "duration_s",
@@ -75,6 +77,12 @@ class ScriptedLLM:
     """
 
     def __init__(self, *steps: Any) -> None:
+        if len(steps) == 1 and is_array(steps[0]) and len(steps[0]) > 1:
+            _LOG.warning(
+                "`ScriptedLLM` got one step, which is a list of %s items, and answers one call "
+                "with it. For a step of each item, write `ScriptedLLM(*steps)`",
+                len(steps[0]),
+            )
         self.steps = steps
         self.calls: list[Any] = []
 

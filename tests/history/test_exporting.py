@@ -126,6 +126,13 @@ def test_a_script_that_does_not_fit_fails_the_test(steps):
         llm.assert_finished()
 
 
+@pytest.mark.parametrize(("steps", "told"), [((["1", "2"],), True), ((["1"],), False)])
+def test_a_list_in_place_of_steps_is_told(caplog, steps, told):
+    """It is one answer, because a model may answer with a list."""
+    assert ScriptedLLM(*steps)({}) == steps[0]
+    assert ("`ScriptedLLM(*steps)`" in caplog.text) == told
+
+
 STEPS = [TimeoutError("30 s"), '{"n": "many"}', '{"n": 3}']
 
 
