@@ -150,7 +150,7 @@ def test_each_answer_of_a_thread_has_its_own_result(sqlite, run, calls, tmp_path
     ("text", "told"),
     [
         ("{", "line 1 of"),
-        ("[]", "`thread_id` is missing"),
+        ("[]", "`thread_id` is missing.* one JSON object on each line"),
         ('{"thread_id": "1", "review_id": "r"}', "`decision` is missing"),
         ('{"thread_id": "1", "review_id": "r", "decision": "maybe"}', '"maybe" is neither'),
         ('{"thread_id": "1", "review_id": "r", "decision": "approve"}', "needs a `type`: approve"),

@@ -99,7 +99,8 @@ def test_a_file_that_is_not_text_is_told(tmp_path):
 
 OWN = {
     "{": "line 1 of .* is not JSON",
-    "[]": "has no `params`",
+    "[]": "has no `params`: write one JSON object on each line",
+    '{"graph_retry_ledger": 1, "attempts": []}': r"no `params`.* use `corrections_of\(path\)`",
     '{"params": {}}': "has no `value`",
     '{"params": {}, "value": 1, "vlaue": 2}': "unknown field `vlaue`.*`value`",
     '{"params": 3, "value": 1}': "not an object",

@@ -151,7 +151,10 @@ def import_corrections(path: str | Path) -> Iterator[Correction]:
 def _imported(given: Any, place: str) -> Correction:
     missing = [name for name in _NEEDED if not is_object(given) or name not in given]
     if missing:
-        raise ValueError(f"{place} has no `{missing[0]}`: give at least `params` and `value`.")
+        raise ValueError(
+            f"{place} has no `{missing[0]}`: write one JSON object on each line, with at least "
+            "`params` and `value`. For a file of `export_ledgers`, use `corrections_of(path)`."
+        )
     if not is_object(given["params"]) and given["params"] is not None:
         raise ValueError(
             f"{place} has `params` that are not an object: write a single value as {{'value': …}}."

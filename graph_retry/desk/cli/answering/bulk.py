@@ -83,7 +83,8 @@ def _lines(file: Path) -> list[Line]:
             if earlier := lines.get(line.review_id):
                 raise NotJsonError(f"line {earlier.number} answers the same review")
         except NotJsonError as error:
-            raise Stop(ExitCode.USAGE, f"line {number} of {file}: {error}.") from None
+            told = f"line {number} of {file}: {error}. Write one JSON object on each line."
+            raise Stop(ExitCode.USAGE, told) from None
         lines[line.review_id] = line
     return [*lines.values()]
 
