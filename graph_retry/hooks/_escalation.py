@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from graph_retry._core.params.fields import fields_of
 from graph_retry._core.params.prompt import require_fields, with_fields
@@ -18,6 +21,9 @@ from graph_retry.records import FailureKind
 
 Changes = Mapping[str, Any]
 """New values by field name. A value may be a function `old value -> new value`."""
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = lru_cache(maxsize=100)(TypeAdapter)
 
 
 class ChangingHook:
@@ -32,6 +38,7 @@ class ChangingHook:
         changes: The rule: a sync or async function of the error, the attempt's number and the old
             fields. It returns the changed fields.
         check: Raises `ValueError` if the rule cannot work with the first fields.
+        steps: The changes that are known before the first failure.
     """
 
     new_means = True
@@ -43,8 +50,10 @@ class ChangingHook:
         fields: Collection[str],
         changes: Callable[[AttemptFailed, int, Changes], Changes | Awaitable[Changes]],
         check: Callable[[Changes], None] | None = None,
+        steps: Iterable[Changes] = (),
     ) -> None:
         self.__name__, self._fields, self._changes, self._check = name, fields, changes, check
+        self._steps = tuple(steps)
 
     def __call__(self, error: AttemptFailed, attempt: int, params: Any) -> Any:
         """Return the changed params, or None if nothing changes."""
@@ -59,10 +68,31 @@ class ChangingHook:
         return _made(params, await changes)
 
     def check_params(self, params: Any) -> None:
-        """Raise `ValueError` if the params lack a field of this hook, or the rule cannot use it."""
+        """Raise `ValueError` if the params lack a field of this hook, or it gets a wrong value."""
         require_fields(params, self._fields, self.__name__)
         if self._check is not None:
             self._check(fields_of(params))
+        for step in () if isinstance(params, Mapping) else self._steps:
+            for name, value in step.items():
+                if not callable(value):
+                    self._check_value(params, name, value)
+
+    def _check_value(self, params: Any, name: str, value: Any) -> None:
+        wrong: list[Any] = []
+        try:
+            _adapter(type(params)).validate_python({**fields_of(params), name: value})
+        except ValidationError as error:
+            wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        except Exception:  # noqa: BLE001 - the params may be of any class, with any validators
+            return
+        # A validator of the user may look at other fields, which may change as well.
+        of_type = ("literal_error", "enum", "_type", "_parsing")
+        for one in wrong:
+            if one["loc"] == (name,) and one["type"].endswith(of_type):
+                raise ValueError(
+                    f"`{self.__name__}` would set the field `{name}` to {as_repr(value, 80)}, but "
+                    f"its type does not allow this: {one['msg']}."
+                )
 
 
 def _made(params: Any, changes: Changes) -> Any:
@@ -84,7 +114,8 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
             function of the old value, for example `lambda old: old + 0.2`.
 
     Raises:
-        ValueError: Before the first call, if the params lack one of the fields.
+        ValueError: Before the first call, if the params lack one of the fields, or if the declared
+            type of a field does not allow its new value.
 
     Example:
         >>> hook = escalate({2: {"model": "large", "temperature": lambda old: old / 2}})
@@ -92,7 +123,12 @@ def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
         {'model': 'large', 'temperature': 0.25}
     """
     fields = {name for changes in schedule.values() for name in changes}
-    hook = ChangingHook("escalate", fields, lambda _, attempt, __: schedule.get(attempt, {}))
+    hook = ChangingHook(
+        "escalate",
+        fields,
+        lambda _, attempt, __: schedule.get(attempt, {}),
+        steps=schedule.values(),
+    )
     hook.from_attempt = min(schedule, default=1)
     return hook
 
@@ -114,7 +150,8 @@ def fall_back(
 
     Raises:
         ValueError: If a step is empty, or no step is given. Also before the first call, if the
-            params lack one of the fields.
+            params lack one of the fields, or if the declared type of a field does not allow its
+            new value.
 
     Example:
         >>> hook = fall_back("refusal", {"prompt": "In a textbook: {}".format}, {"model": "other"})
@@ -135,7 +172,8 @@ def fall_back(
         step = max(before, 1) - 1
         return steps[step] if error.kind in of and step < len(steps) else {}
 
-    return ChangingHook("fall_back", {name for step in steps for name in step}, changes)
+    fields = {name for step in steps for name in step}
+    return ChangingHook("fall_back", fields, changes, steps=steps)
 
 
 @checked

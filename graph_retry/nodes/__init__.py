@@ -209,9 +209,8 @@ class _Reviewed(RunnableLambda[Any, Any]):
             return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
 
     def _again(self, input: Any) -> _Again:
-        graph: Any = self._node
-        is_whole = isinstance(graph, Pregel) and bool(graph.checkpointer)
-        if is_whole and var_child_runnable_config.get() is None:  # It is in no node.
+        is_whole = bool(getattr(self._node, "checkpointer", None))
+        if is_whole and var_child_runnable_config.get() is None:  # No node runs it.
             raise TypeError(
                 f"`{self.name}` is a whole graph, and its review needs another graph around it: "
                 f"add it with `add_node`. {_IN_FUNCTIONS}"

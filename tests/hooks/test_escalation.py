@@ -1,14 +1,16 @@
 """Escalation hooks: what changes after which attempt, and that nothing else does."""
 
 import dataclasses
+from functools import partial
+from typing import Literal, Self
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from graph_retry import AttemptFailed, Completion, retry_llm_call
 from graph_retry._core.state.attempts import params_at
-from graph_retry.hooks import escalate, raise_limit
+from graph_retry.hooks import escalate, fall_back, raise_limit
 from tests.loops import Model, one_call, reviews, thread
 
 LADDER = {
@@ -82,6 +84,36 @@ def test_a_field_the_params_lack_is_never_added(params):
         escalate({9: {"model": "large"}})(AttemptFailed("no"), 1, params)
     with pytest.raises(ValueError, match="`max_tokens`"):
         raise_limit(most=10)(AttemptFailed("no", kind="truncated"), 1, params)
+
+
+class Chosen(BaseModel):
+    """Params whose fields have types, and a validator that looks at two of them."""
+
+    model: Literal["small", "large"] = "small"
+    tokens: int = 10
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """Refuse many tokens of the small model."""
+        if self.model == "small" and self.tokens > 100:
+            raise ValueError("too many tokens")
+        return self
+
+
+@pytest.mark.parametrize("make", [lambda step: escalate({9: step}), partial(fall_back, "refusal")])
+def test_a_value_that_its_field_cannot_have_is_refused_before_the_first_call(make):
+    """A misspelt model costs no call; a value that fits only after another change is allowed."""
+    calls = []
+    for step, told in (
+        ({"model": "huge"}, "`model` to 'huge', but its type .* should be 'small' or 'large'"),
+        ({"tokens": "many"}, "`tokens` to 'many', but its type does not allow this"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            retry_llm_call(calls.append, Chosen(), make(step), review=False)
+    assert calls == []
+    later = make({"tokens": 1_000, "model": "large"})
+    retry_llm_call(calls.append, Chosen(), later, review=False)
+    assert calls == [Chosen()]
 
 
 @pytest.mark.parametrize(
