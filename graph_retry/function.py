@@ -197,7 +197,7 @@ async def aretry_llm_call(
 async def gather_calls(*calls: _Awaited[T], one_at_a_time: bool = False) -> list[T]:
     """Await several `aretry_llm_call`s of one node, and pause once with all their questions.
 
-    `asyncio.gather` would show only the first question, and each further question after an answer.
+    `asyncio.gather` would show one question after the other.
 
     Args:
         *calls: Awaitables: calls, agents, or async `@task`s that make calls. All run at the same

@@ -76,8 +76,8 @@ class Sending:
     def check(self, sent: Sequence[BaseMessage]) -> None:
         """Compare a request with the request that a person saw, just before the model call.
 
-        `sent` has the messages of the model call. Calls of a model by middleware are not checked.
-        Their last message is a different one.
+        `sent` has the messages of the model call. A call that middleware makes for a purpose of its
+        own ends in another message, and is not checked.
 
         Raises:
             RequestChangedError: If the request lacks the change of a person or a hook. After the
@@ -304,7 +304,7 @@ def as_params(message: BaseMessage) -> dict[str, Any]:
 
 
 def _begin(request: ModelRequest[Any], last: int) -> int:
-    """Return the index of the first message to show, before all tool results without a call."""
+    """Return the index of the first message to show. All tool results without a call are shown."""
     wrong = orphans_in([*map(as_params, request.messages)])
     return min([max(len(request.messages) - last, 0), *wrong])
 

@@ -174,7 +174,7 @@ def _of_step(config: RunnableConfig | None) -> RunnableConfig:
 
 @dataclass
 class _AttemptCall(ToolCallRequest):
-    """The tool request of one attempt. The requested tool runs as an `_InStep`.
+    """The tool request of one attempt. Its tool, or one that replaces it, runs as an `_InStep`.
 
     args: The arguments that a person saw.
     """

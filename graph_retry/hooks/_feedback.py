@@ -45,8 +45,8 @@ def feedback(
 
     The hook acts if the output could not be read, was not valid or was cut off. It ignores
     transport errors, because the model cannot correct them. New feedback replaces earlier feedback,
-    except feedback that a person edited. It also names errors of earlier answers, even if the last
-    answer does not have them. A cut-off answer gets no feedback if a hook has changed the params.
+    except feedback that a person edited. The feedback also names errors that only earlier answers
+    had. A cut-off answer gets no feedback if a hook has changed the params.
 
     Args:
         strategy: The part of the last answer that is quoted with the errors: none (`errors_only`),

@@ -193,8 +193,7 @@ class Gate:
     def _rank(self, attempt: Attempt, sure: float) -> tuple[float, float]:
         """Return the needed confidence, and the rank of an output among the earlier outputs.
 
-        The rank is the fraction of outputs with lower confidence. Equal outputs are ranked by the
-        idempotency key.
+        The rank is the fraction of outputs with lower confidence. The idempotency key breaks ties.
         """
         place = drawn(attempt["idempotency_key"], "rank")
         with self._lock:

@@ -55,7 +55,7 @@ _ASSIGNED, _USED = lazy(r"\w[ \t]*=[ \t]*\Z"), lazy(r"\r?\n[ \t]*[\w.]+\(")
 REFUSED = 3
 """Number of unreadable documents after which the search ends, because each one takes time."""
 BLOCK, LINE, SENTENCE, BROKEN, CODE, NUMBERS = range(6)
-"""The places that a document may have in a text, from the most likely place of the answer.
+"""The places that a document may have in a text, the likeliest place of the answer first.
 
 BLOCK: The document has its own fence or paragraph.
 LINE: No words are before the document on its line.

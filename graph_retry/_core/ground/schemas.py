@@ -182,8 +182,8 @@ def _demands(node: dict[str, Any]) -> Iterable[list[Any]]:
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Merge two schemas into one, for values that must fit both.
 
-    `properties` and `required` are combined. Other keywords come from `other`, except that the type
-    `integer` stays if the other type is `number`.
+    `properties` and `required` are combined. Other keywords of both come from `other`, except that
+    the type `integer` stays if the other type is `number`.
     """
     joined = {**one, **other}
     if is_object(one.get("properties")) and is_object(other.get("properties")):

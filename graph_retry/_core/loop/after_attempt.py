@@ -168,7 +168,10 @@ def without_output(plan: Plan[Any], status: str) -> dict[str, Any]:
 def ended_error(
     settings: Settings, state: Mapping[str, Any], stopped: str | None
 ) -> GraphRetryError:
-    """Return the error of a call that ended with the status `cancelled` or `exhausted`."""
+    """Return the error of a call that ended with the status `cancelled` or `exhausted`.
+
+    `stopped` says why automation ended; None if an older version of this library ended the call.
+    """
     name, keys, attempts = settings.name, settings.keys, state[settings.keys["attempts"]]
     last, failure = attempts[-1], attempts[-1]["failure"]
     why = f"{failure['type']}: {failure['message']}" if failure else "its output was valid"

@@ -104,7 +104,7 @@ def _left_open(given: StepInput, taken: Taken, decision: Decision, effect: Wait)
 def _refused(given: StepInput, taken: Taken, verdict: Refused) -> dict[str, Any]:
     """Refuse an answer, and ask again: the same person, or a person in place of an agent.
 
-    The new question suggests the values of all fields of the refused answer that could be read.
+    If some fields of a person's answer could be read, the new question suggests their values.
     """
     plan, loop, record = given.plan, given.loop, given.attempts[-1]
     problem = verdict.problem

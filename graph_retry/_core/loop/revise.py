@@ -98,7 +98,7 @@ def failure_text(record: Attempt) -> str:
 
 
 def hooks_may_help(record: Attempt, settings: Settings) -> bool:
-    """Return whether this kind of failure and `max_attempts` allow to ask hooks."""
+    """Return whether this kind of failure and `max_attempts` allow asking the hooks."""
     kind = record["failure"] and record["failure"]["kind"]
     return record["number"] < settings.max_attempts and FAILURE_KINDS[kind or "permanent"].for_hooks
 

@@ -41,7 +41,7 @@ _LEAK = lazy(  # a closing mark at the beginning or the end, or an opening one a
 
 
 class Wrapper(NamedTuple):
-    """One kind of wrapper. One of its keys `inside` holds the answer; other keys are `beside`."""
+    """One kind of wrapper. One key of `inside` holds the answer; all other keys are in `beside`."""
 
     inside: frozenset[str]
     beside: frozenset[str]

@@ -182,6 +182,8 @@ class Validator:
 def format_issues(issues: Sequence[Issue]) -> str:
     """Write the first 20 issues as a numbered list, for a person or a model.
 
+    An issue needs only its `message`.
+
     Example:
         >>> print(format_issues([{"path": "/b", "message": "not a number", "received": '"x"'}]))
         1. /b: not a number (received "x")

@@ -231,9 +231,9 @@ class ParamsCodec(Generic[ParamsT]):
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
         """Build new params from a view and its types map.
 
-        An edit may change a value so that its entry in the types map no longer fits. Such an entry
-        is ignored, and the declared type reads the JSON instead. Only a text in place of base64 is
-        refused, because the declared type would take the text itself as the bytes.
+        An edit may change a value so that its entry in the types map no longer fits. With a
+        declared type, such an entry is ignored, and the type reads the JSON instead. Only a text in
+        place of base64 is refused, because the type would take the text itself as the bytes.
 
         Raises:
             ParamsInvalid: If the view does not fit the declared type.

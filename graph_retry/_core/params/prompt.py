@@ -316,7 +316,7 @@ class Prompt:
         return self._changed(value, [*moved(self.parts, at, len(piece)), part])
 
     def adding_to_last(self, by: Any, text: str) -> Self | None:
-        """Add a text to the last message if it is the user's; otherwise return None."""
+        """Add a text to the last message; None if it is not the user's or has no text."""
         message = self.value[-1] if self.value else None
         fields = fields_of(message)
         content = fields.get("content")

@@ -231,6 +231,7 @@ def _unwrapped(answer: Any, reading: Reading) -> Entry:
     """Return the object with the decision, in the words and keys of this library.
 
     Clients wrap the decision in a list, in a JSON text, or in a key such as `resume`.
+    Other keys of such a wrapper are kept.
     """
     outer: Entry = {}
     try:

@@ -3,8 +3,8 @@
 Calls of one task are equal if they have the same name and the same first params. For example, a
 loop over documents makes equal calls if only the closure of each function holds the document. Equal
 calls are distinguished by the values that their functions hold (see `ground/held`). If these values
-are equal as well, the calls are numbered. If a call may continue several saved calls, an error is
-raised.
+are equal as well, the calls are numbered. If nobody can know which saved call
+a call continues, an error is raised.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class Slot:
             before.is_replaced = True
 
     def check(self) -> None:
-        """Stop this run if a newer run has replaced it.
+        """Stop this run if a newer run has replaced it, because this run's saves would be lost.
 
         Raises:
             ReplayMismatch: If a newer run of the call has begun.

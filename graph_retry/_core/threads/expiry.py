@@ -2,11 +2,11 @@
 
 One such pass is a sweep. A cron job, for example, calls `expire_reviews` regularly.
 
-A reminder, or an escalation to other people, is a stage of the review and is sent once. Each
-review's thread has the names of its sent stages in a namespace of their own. A sweep locks the
-thread while it sends messages, so a parallel sweep cannot send them again. A stage is saved after
-its message was sent. So the next sweep repeats a failed message, and a crash repeats at most one
-message.
+A reminder, or an escalation to other people, is a stage of the review and is sent once. The
+names of the sent stages are saved in the review's thread, in a namespace of their own, so deleting
+the thread deletes them. A sweep locks the thread while it sends messages, so a parallel sweep
+cannot send them again. A stage is saved after its message was sent. So the next sweep repeats a
+failed message, and a crash repeats at most one message.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ async def remind(
 async def _write(
     saver: BaseCheckpointSaver[Any], place: RunnableConfig, key: str, told: list[str]
 ) -> None:
-    """Save the sent stages in the metadata of a checkpoint that has no state."""
+    """Save the sent stages in the metadata of a checkpoint without state. Replace the old one."""
     checkpoint: Checkpoint = {**empty_checkpoint(), "id": key}
     noted = cast("CheckpointMetadata", {TOLD: told})
     await put_checkpoint(saver, place, checkpoint, noted)

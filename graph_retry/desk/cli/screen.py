@@ -131,7 +131,10 @@ class Screen:
         self._console.print(table)
 
     def _widths(self, rows: Rows) -> list[int] | None:
-        """Return the columns' widths in the terminal, or None if their longest words do not fit."""
+        """Return the columns' widths in the terminal, or None if their longest words do not fit.
+
+        Rich's own widths break words in narrow columns, although wide columns have free space.
+        """
         columns = [
             [
                 Measurement.get(self._console, self._console.options, Text(printable(cell)))

@@ -31,7 +31,8 @@ def watch(
     """List each open review once, until Ctrl-C, including those that are open at the start.
 
     The bell rings once for all new reviews. The command runs once for each review, with the review
-    as JSON on standard input. If a later reading of the source fails, a warning is written.
+    as JSON on standard input. If a later reading of the source fails, a warning is written,
+    and the watch continues.
 
     Raises:
         Stop: If the command cannot be run.

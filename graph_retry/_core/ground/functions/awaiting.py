@@ -96,7 +96,11 @@ class SyncRun(Generic[T]):
 
 
 def is_async_only(error: Exception) -> bool:
-    """Return whether a graph or its saver raised an error because it only works in async code."""
+    """Return whether a graph or its saver raised an error because it only works in async code.
+
+    Savers of LangGraph, and `query` of this library's storage, raise an `InvalidStateError` only
+    for this reason. A node with only an async function raises a `TypeError`.
+    """
     if isinstance(error, asyncio.InvalidStateError):
         return raised_in(error, "langgraph.", "graph_retry.")
     node = _raiser(error).get("self") if isinstance(error, TypeError) else None

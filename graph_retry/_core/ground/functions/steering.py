@@ -39,7 +39,7 @@ class BudgetRule(Protocol):
     def exceeded(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
         """Return why automatic retries must stop after these attempts; None if they may continue.
 
-        A person is then asked. With `review=False`, the call ends as `exhausted`.
+        If they stop, a person is asked. With `review=False`, the call ends as `exhausted`.
 
         Args:
             attempts: The records of the call's attempts, without those that `before` sums up.
@@ -59,8 +59,8 @@ class BudgetRule(Protocol):
     def count(self, *attempts: Attempt) -> None:
         """Count attempts that have ended. The default does nothing.
 
-        A resumed call reports its attempts again. Their `idempotency_key` shows which attempts are
-        counted.
+        A resumed call reports its attempts again. To count each attempt once, compare their
+        `idempotency_key`.
         """
         del attempts
 

@@ -70,7 +70,7 @@ class Captured(Reading):
         }
 
     def note_changes(self) -> None:
-        """Record in `unsteady` the values that a call has changed in place, after its end.
+        """Record in `unsteady` the values that the call that has just ended changed in place.
 
         A value that changes with each call, such as a counter, does not tell what a call is about.
         """

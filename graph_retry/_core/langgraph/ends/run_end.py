@@ -41,7 +41,10 @@ def end_of_task(configurable: Mapping[str, Any]) -> Callable[[], bool]:
 
 
 def idleness(configurable: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a function that tells whether all tasks of the outermost graph's run have stopped."""
+    """Return a function that tells whether all tasks of the outermost graph's run have stopped.
+
+    A task of a step has writes as soon as it has returned, raised or paused.
+    """
     running = ref(outermost_loop(configurable))
 
     def is_idle() -> bool:

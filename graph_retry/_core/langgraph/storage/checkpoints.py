@@ -307,7 +307,8 @@ async def write_answer(
 ) -> None:
     """Write an answer into the state of the call that asked, beside its newest checkpoint.
 
-    The next run of the thread continues the call with this answer.
+    The next run of the thread continues the call with this answer. The answer is a single write, so
+    it is saved completely or not at all.
 
     A saver numbers a task's writes by their places in the given list, and drops a write whose
     number is taken. Under `NO_TASK`, LangGraph may have saved writes. Therefore the list begins

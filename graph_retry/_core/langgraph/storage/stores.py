@@ -49,7 +49,7 @@ class Store:
 
     The base class has no table of open reviews, so an inbox reads all threads. It locks threads
     only within this process. A subclass overrides what its storage can do better. In a sync
-    program, the async methods may await nothing (see `graph_retry.plugins.is_sync`).
+    program, the async methods must not await anything (see `graph_retry.plugins.is_sync`).
     """
 
     savers: ClassVar[str] = ""
@@ -378,7 +378,7 @@ _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
 
 @checked
 def add_store(kind: type[Store]) -> None:
-    """Use your own `Store` class for some savers; the class that was added last wins.
+    """Use your own `Store` class for the savers that its `savers` names; the last one added wins.
 
     Example:
         >>> from graph_retry.threads import Store, add_store

@@ -127,7 +127,7 @@ def error_of(plan: Plan[Any], attempts: list[Attempt]) -> AttemptFailed:
 
 
 def _check_keys(hook: str, given: object, revised: object) -> None:
-    """Raise if a hook returned a decision and no params. Log a warning if fields are missing."""
+    """Raise if a hook returned a decision and not params. Log a warning if fields are missing."""
     if not (is_object(given) and is_object(revised)):
         return
     if "type" not in given and revised.get("type") in ROWS:

@@ -245,7 +245,7 @@ async def _hold_thread(given: StepInput, saver: BaseCheckpointSaver[Any]) -> Non
 
 
 def _was_left_open(loop: Loop) -> bool:
-    """Return whether the question was only deferred or assigned, which calls no `notify`."""
+    """Return whether a question was only deferred or assigned, so that `notify` is not called."""
     review = loop["review"]
     return review is not None and bool(review["before"]) and review["problem"] is None
 

@@ -136,7 +136,10 @@ def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
 
 
 def _known_fields(plan: Plan[Any], view: dict[str, Any]) -> dict[str, Any]:
-    """Return params without fields that their declared type no longer has."""
+    """Return params without fields that their declared type no longer has.
+
+    A reviewer could not remove such fields.
+    """
     fields = plan.codec.fields
     if fields is None:
         return view
@@ -177,7 +180,7 @@ def _note(loop: Loop, review: OpenReview, used_up: str | None) -> str | None:
 
 
 def read_value(record: Attempt, validator: Validator | None) -> dict[str, Any] | None:
-    """Return an invalid output as `{"value": …}`; None if it was cut off or is not JSON."""
+    """Return an invalid output as `{"value": …}`; None if it was cut off or could not be read."""
     if finish_kind(record["finish_reason"]) is not None:
         return None
     with suppress(ValueError, RecursionError):  # A deeply nested value raises `RecursionError`.

@@ -251,7 +251,7 @@ def _note_review(given: StepInput, update: Mapping[str, Any]) -> None:
 
 
 def read_input(run: LoopRun, state: Mapping[str, Any], config: RunnableConfig) -> StepInput:
-    """Read the input of a step from the state. Older records get missing keys.
+    """Read the input of a step from the state. Older records get the keys that they lack.
 
     Raises:
         ReplayMismatch: If the state is of a different call, or was saved under different state

@@ -42,7 +42,7 @@ class GrowingText:
     """A text that arrives piece by piece; `value` is the text so far."""
 
     begins_the_text = True
-    """Whether the text begins with the value, because a document after prose may be an example."""
+    """Whether the text begins with the value. A document after prose may be only an example."""
 
     def __init__(self) -> None:
         self.value: Any = ABSENT
@@ -69,7 +69,7 @@ class GrowingText:
         return ABSENT
 
     def is_exact(self) -> bool:
-        """Return whether the value has every key of the text, so that no key is repeated."""
+        """Return whether the value has every key of the text. A repeated key makes this False."""
         return True
 
     def _read(self, text: str) -> bool:

@@ -12,7 +12,7 @@ _QUOTED = lazy(r"(?s)Unable to parse tool parameter JSON from model\b.*? JSON: (
 def unparsed_arguments(error: BaseException) -> str | None:
     """Return the streamed tool arguments that Anthropic's client could not parse, or None.
 
-    The arguments are only in the text of the client's error.
+    The arguments are only in the error's text, which is read if the client itself raised the error.
     """
     if not isinstance(error, ValueError) or not raised_in(error, "anthropic."):
         return None

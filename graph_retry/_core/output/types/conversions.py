@@ -125,7 +125,7 @@ def _repair(kind: str, detail: str) -> Repair:
 def _is_guess(given: Any, now: Any) -> bool:
     """Return whether validation guessed a meaning that the given value does not state.
 
-    A boolean does not state a number. A number does not state a date. For example, people read
+    A boolean does not state a number. A number does not state a date or time: people read
     `20250702` as a date, but pydantic reads it as a number of seconds.
     """
     if isinstance(given, bool):

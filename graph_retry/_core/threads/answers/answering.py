@@ -49,7 +49,7 @@ async def resume(
 ) -> Any:
     """Answer the open reviews of a thread, and continue the thread.
 
-    Each decision is saved in the thread before it is applied. If the process dies then,
+    Each decision is saved in the thread before it is applied. If the process dies after that,
     `resume(graph, config)` without a decision continues. The thread is locked until the graph stops
     again, so the first of several answers to a review wins. If a decision cannot be applied,
     `AnswerRefused` is raised, and the question is asked again.

@@ -313,8 +313,8 @@ async def _write_down(
     """Save each answer beside its call's checkpoint. Return the other answers by interrupt id.
 
     An answer cannot be saved on a server, for a question of another library, or if the call's
-    checkpoint was deleted. A plain answer that an earlier run left is removed first, because
-    LangGraph would give it to the next question.
+    checkpoint was deleted. An answer without an interrupt id that an earlier run left is removed
+    first, because LangGraph would give it to the next question.
     """
     own = [each for each in chosen if not is_of_other(each[0].namespace)]
     notes = [(asked, noted(given, asked.review_id)) for asked, given in own]
@@ -356,7 +356,7 @@ async def _match(
     answers: Mapping[str, Any],
     closed: Callable[[str | None], Awaitable[str]],
 ) -> list[tuple[Asked, Any]]:
-    """Pair answers with open questions, or raise if one of the reviews is closed."""
+    """Pair answers with open questions. Raise if a review is closed, before any answer is saved."""
     by_id = {asked.interrupt_id: asked for asked in questions}
     by_id |= {asked.review_id: asked for asked in questions}
     names: dict[str, str] = {}

@@ -100,9 +100,9 @@ async def rewind(
     run crashes, the next run makes anew all calls that the crashed run had not reached.
 
     Raises:
-        ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, or if
-            the params are not valid for a finished call. (A paused call asks again instead.) Also
-            if the node now gives a finished call other first params. The call is then not made.
+        ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, if
+            the params are not valid for a finished call (a paused call asks again instead), or if
+            the node now gives a finished call other first params. The call is then not made.
         AnswerRefused: If the node no longer makes a finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
             `ledger` is not a `Ledger`.

@@ -40,8 +40,9 @@ async def whole_ledgers(
 def ledgers_of(view: ThreadView) -> Iterator[Ledger]:
     """Yield the ledger of each call in a thread, oldest call first.
 
-    Some calls have lost their own checkpoints, and have a ledger only in the state of the outermost
-    graph. A list in which a user's reducer collects the attempts of several calls is left out.
+    A call whose state is hidden by a server gets an empty ledger. A call that has lost its own
+    checkpoints may have a ledger in the state of the outermost graph. A list in which a user's
+    reducer collects the attempts of several calls is left out.
     """
     calls = sorted(view.calls(), key=lambda call: view.age(call[0]))
     head, known = view.root and view.root.checkpoint["id"], list[list[str]]()

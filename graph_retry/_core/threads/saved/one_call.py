@@ -143,7 +143,7 @@ class Ledger:
         return params.view
 
     def value_at(self, number: int) -> Any:
-        """Return the JSON value of an attempt's output, its text if it is not JSON, or None."""
+        """Return the JSON value of an attempt's output, or its text if it is not JSON, or None."""
         return output_of(self.at(number))
 
     def params_diff(self, number: int, since: int | None = None) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ class ThreadView:
         self._shown, self._shown_at = shown, shown_at
 
     def add(self, saved: CheckpointTuple) -> None:
-        """Add a checkpoint, which is older than all checkpoints of its namespace in this view."""
+        """Add a checkpoint. It must be older than all checkpoints of its namespace in this view."""
         namespace = namespace_of(saved)
         self.newest.setdefault(namespace, saved)
         self.first[namespace] = saved

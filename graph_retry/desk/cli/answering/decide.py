@@ -169,8 +169,8 @@ def from_line(
 def _edit(rest: str, shown: dict[str, Any], draft: Draft) -> dict[str, Any]:
     """Return the changed fields, from `rest` or from an editor.
 
-    If `rest` names a text, the editor opens this text. If `rest` is empty, the editor opens all
-    params as JSON, or a draft of the same content. The saved text becomes the new draft.
+    The editor opens the text that `rest` names, or all params as JSON if `rest` is empty. If there
+    is a draft of the same content, the editor opens the draft. The saved text is the new draft.
     """
     if given := _object(rest):
         return given

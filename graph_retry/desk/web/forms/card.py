@@ -214,7 +214,10 @@ def _tell_issues(review: Review, value: Any, told: dict[str, list[str]]) -> None
 
 
 def typed(posted: Posted, *keys: str) -> list[str]:
-    """Return a person's messages for some reviews, and values of chosen decisions, as texts."""
+    """Return a person's messages for some reviews, and values of chosen decisions, as texts.
+
+    Only the posted form is read, because the reviews may be closed.
+    """
     texts = list[str]()
     for mine in (_under(key, posted) for key in keys):
         row = DECISIONS.get(dict(mine).get("way", ""))
