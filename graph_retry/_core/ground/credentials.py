@@ -203,10 +203,10 @@ def _without_ids(run: str) -> str:
 def _random_part(run: str) -> int | None:
     """Return the index at which the random part of a token begins; None if nothing looks random.
 
-    In a random part, digits are scattered and runs of letters are short. A hexadecimal number is
-    not masked, because hashes and ids are such numbers. Measured: 1 in 20 random tokens of 30 or
-    more characters is missed, and 1 in 10 of 20 to 29 characters. In the code of large packages, a
-    token is found in 1 of 1,750 lines.
+    In a random part, digits are scattered and runs of letters are short. A text that is
+    only one hexadecimal number is not masked, because hashes and ids are such numbers. Measured: 1
+    in 20 random tokens of 30 or more characters is missed, and 1 in 10 of 20 to 29 characters. In
+    the code of large packages, a token is found in 1 of 1,750 lines.
     """
     for part in _PART.finditer(run):
         pieces = _WORD.findall(part[0])

@@ -294,6 +294,8 @@ async def _wait_for_anchor(
 def _is_of(name: str, saved: CheckpointTuple) -> bool:
     """Return whether the state in a task's namespace belongs to a call with this name.
 
+    It may belong to another call or graph in the same node, such as the first graph of a chain.
+
     Raises:
         ReplayMismatch: If another graph waits there, because the node was a subgraph before.
     """

@@ -69,8 +69,8 @@ async def drop_plain_answer(saver: BaseCheckpointSaver[Any], thread: CheckpointT
 def was_sent_before(asked_at: str | None) -> bool:
     """Return whether the run that brings an answer was created before its question was asked.
 
-    Such an answer, for example from the second click of a double click, belongs to an earlier
-    question.
+    If it was, the answer belongs to an earlier question. So the second click of a double click
+    does not answer the next question.
     """
     created = created_at(get_config().get("metadata", {}).get("run_id"))
     return created is not None and asked_at is not None and created < asked_at

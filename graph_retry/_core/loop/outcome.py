@@ -232,7 +232,10 @@ def _is_json(text: str | None) -> bool:
 
 
 def needs_repair(record: Attempt, validator: Validator | None, settings: Settings) -> bool:
-    """Return whether the step `repair` must read an attempt's text. Strict JSON needs no repair."""
+    """Return whether the step `repair` must read the text of an attempt.
+
+    An object or list in strict JSON needs no repair, which saves a checkpoint.
+    """
     text, function = (record["raw"] or {}).get("text"), settings.repair[1]
     if text is None or validator is None or validator.wants_text:
         return False

@@ -49,7 +49,7 @@ def why_no_call(
     """Return why an automatic author may not call the model with the next params, or None.
 
     This rule prevents blind retries by hooks, feedback, automatic reviewers and the default
-    decision of an expired review. People may always call the model.
+    decision of an expired review. It does not apply to people.
 
     Args:
         attempts: The ledger so far.

@@ -78,7 +78,7 @@ class Waiting:
     rows in the table of open reviews, and the next part of the older rows. Then it reads the
     threads of new rows. So it takes the same time for any number of reviews. A look at a server, or
     at a storage without this table, reads all reviews. The pause after a look is as long as the
-    look.
+    look. The page of one review always reads the review's thread.
 
     Args:
         source: The source, as in `list_reviews`.

@@ -166,8 +166,8 @@ _LOCAL = frozenset({"items", "prefixItems", "additionalItems", "additionalProper
 def _local(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors that depend only on the value at the error's own path.
 
-    For example, an error under `then` depends on other members. If only one branch of a union
-    allows the value's type, the errors of this branch replace the error of the union.
+    For example, an error under `then` is left out, because it depends on other members. If only one
+    branch of a union allows the value's type, its errors replace the error of the union.
     """
     for error in errors:
         if not _leads_only_down(error):

@@ -113,7 +113,7 @@ _without_review: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionar
 
 
 async def note_others(saver: BaseCheckpointSaver[Any]) -> None:
-    """Add the open questions of other libraries to the table of open reviews."""
+    """Add the open questions of other libraries to the table. Those libraries add no rows."""
     store, finder = store_of(saver), Finder(saver, None, {}, answered=True)
     known, listed = _without_review.setdefault(saver, set()), await store.pauses()
     known.intersection_update(listed)

@@ -189,7 +189,7 @@ async def _reviews_of(client: Any, base: RunnableConfig, thread: Any) -> list[Pe
 
 
 def _is_fresh(thread: Any, asked: list[dict[str, Any]]) -> bool:
-    """Return whether the run that asked the thread's last question is its last run."""
+    """Return whether the thread's last run is the run that asked its last question."""
     last = max(value.get("asked_at") or "" for value in asked)
     ended = datetime.fromisoformat(str(thread["updated_at"]))
     return bool(last) and ended <= datetime.fromisoformat(last) + timedelta(seconds=_FRESH_S)

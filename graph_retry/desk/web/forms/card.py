@@ -250,7 +250,10 @@ def decided(card: Card, posted: Posted) -> tuple[Way, dict[str, Any]]:
 
 
 def judged(review: PendingReview, posted: Posted) -> dict[str, list[str]]:
-    """Validate a draft by the question's schemas. Return the problems by quoted JSON Pointer."""
+    """Validate a draft by the question's schemas. Return the problems by quoted JSON Pointer.
+
+    A pointer may belong to a value that the form does not show.
+    """
     card, issues = make_card(review, posted), list[Issue]()
     try:
         _, decision = decided(card, posted)
