@@ -116,8 +116,8 @@ async def evaluate(
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option has a value that is not allowed, if `source` has calls of several
-            names and `calls` is missing, if no call has a name in `calls`, if the recorded calls
-            had an `output` but none is given, or if `path` is not a file of this evaluation.
+            names and `calls` is missing, if `calls` has a name that no call has, if the recorded
+            calls had an `output` but none is given, or if `path` is not a file of this evaluation.
 
     Example:
         >>> from graph_retry import InterventionRequired, retry_llm_call
