@@ -79,7 +79,7 @@ def model_reviewer(
 
 
 def _case(review: Review, limit: int) -> str:
-    """Write the parts of a review for the model. Long parts are cut to fit `limit` characters."""
+    """Write the parts of a review for the model, in about `limit` characters. Cut long parts."""
     parts = [(name, json.dumps(review.value[name], default=str)) for name in _SHOWN]
     room = limit // len(parts)
     spare = sum(max(0, room - len(text)) for _, text in parts)

@@ -317,7 +317,10 @@ def _is_of(name: str, saved: CheckpointTuple) -> bool:
 async def _note_changed(
     made: Made, execution: Execution, saver: BaseCheckpointSaver[Any]
 ) -> str | None:
-    """Warn if a new call may be meant to continue a saved call, and return the warning."""
+    """Warn if a new call may be meant to continue a saved call, and return the warning.
+
+    The call remains a new call. A loop, a changed node and parallel calls look the same here.
+    """
     name = made.name
     how, remedy = await (_unkeyed if made.key else _changed)(made, execution, saver)
     if not how:

@@ -224,7 +224,7 @@ def _patched(params: Encoded | None, attempt: Attempt) -> Encoded | None:
 
 
 def is_returned(attempt: Attempt) -> bool:
-    """Return whether the user's function returned a value."""
+    """Return whether the user's function returned."""
     return attempt["raw"] is not None and "received" not in attempt["raw"]
 
 

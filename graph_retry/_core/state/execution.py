@@ -316,7 +316,10 @@ class Slot:
 
     @contextmanager
     def parked(self) -> Generator[None, None, None]:
-        """Pause the count of this run while the reader of its stream handles a part."""
+        """Count the run as not running while the reader of its stream handles a part.
+
+        If the reader raises an error, the run has ended, and is not counted again.
+        """
         self.end()
         yield
         self.start()

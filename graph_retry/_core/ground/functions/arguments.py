@@ -185,7 +185,10 @@ def check_names(
 
 @cache
 def _shape(function: Callable[..., Any]) -> tuple[inspect.Signature, str, list[str]]:
-    """Return a function's signature, the name of `**options`, and other keyword arguments."""
+    """Return a function's signature, the name of `**options`, and other keyword arguments.
+
+    The signature is read at the first call, because the import must be fast.
+    """
     signature = inspect.signature(function)
     parameters = signature.parameters.values()
     rest = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "")

@@ -129,7 +129,10 @@ def _as_read(
 
 
 def _shown_schema(plan: Plan[Any]) -> dict[str, Any] | None:
-    """Return the JSON Schema of the output for clients; None if `redact` would change it."""
+    """Return the JSON Schema of the output for clients; None if it must not be shown.
+
+    A schema that comes from the params is shown only if `redact` changes nothing in it.
+    """
     schema = plan.of_people.schema if plan.of_people else None
     is_public = not isinstance(plan.validator, SchemaOfParams)
     return schema if is_public or redacted(schema, plan.settings.redact) == schema else None
@@ -217,7 +220,10 @@ def _commenting(
 
 
 def _in_json(output: Any) -> Any:
-    """Return an output as JSON for clients: a message's text, or another object's class name."""
+    """Return an output as JSON for clients.
+
+    A message becomes its text. An object without a JSON form becomes the name of its class.
+    """
     if isinstance(output, AIMessage) and output.tool_calls:
         calls = [{"name": call["name"], "args": call["args"]} for call in output.tool_calls]
         return {"text": str(output.text), "tool_calls": calls}

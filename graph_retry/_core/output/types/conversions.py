@@ -176,8 +176,8 @@ def _changes(given: Any, now: Any, path: str, *, every: bool) -> Iterator[tuple[
 def _ignored(given: Any, accepted: Any, path: str) -> Iterator[str]:
     """Describe each key of the given objects that validation left out, with its path.
 
-    Pydantic reads only the first of a field's aliases. If the value has a second alias with an
-    equal value, nothing was lost, and the alias is not listed.
+    If a value has two aliases of a field, pydantic reads only one. The other alias is not listed if
+    its value is equal, because nothing was lost.
     """
     if is_object(given) and (known := _known_keys(given, accepted)) is not None:
         for name, value in given.items():

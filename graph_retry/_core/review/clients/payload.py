@@ -56,7 +56,7 @@ class Brief(dict[str, Any]):
         return f"{{{''.join(facts)}… {counted(len(names) - len(shown), 'more key')}}}"
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
-        """Make a copy, or a pickled object in another process, a plain dict."""
+        """Return the parts of a plain dict, so that copies and other processes get one."""
         return dict, (dict(self),)
 
 

@@ -98,7 +98,8 @@ async def why_closed(
 async def standing_of(graph: Any, config: RunnableConfig, how: str) -> str:
     """Say what a thread without an open review waits for, and how to continue it.
 
-    If a call waits in a node that this graph lacks, the text names the node.
+    If a call waits in a node that this graph lacks, this graph must not continue the thread. The
+    text then names the node.
     """
     elsewhere = await _renamed(graph, config, await _readable(graph, config))
     if elsewhere is not None:
