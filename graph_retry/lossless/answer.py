@@ -112,7 +112,7 @@ def answer(text: str, wanted: Wanted) -> Document:
 
 
 def _chosen(document: Document, wanted: Wanted) -> Document:
-    """Return the only likely reading of a document that fits the validator, or the document itself."""
+    """Return the only likely reading of a document that fits the validator, else the document."""
     readings = document.refusal.readings if document.refusal and wanted.fits else None
     found = _fitting(readings(), wanted) if readings else None
     told = repair("chosen", document.start, "the only likely reading that fits", "assumed")
