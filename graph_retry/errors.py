@@ -130,16 +130,16 @@ class PauseSwallowed(GraphRetryError):
     """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
     For example, `except Exception` catches the interrupt, and a `finally:` block delays it. The
-    error is raised by the node's next call in the same context, by an equal call, by a call of a
-    later node, or at the end of the run.
+    node's next call raises this error. If the node makes no further call, a call of a later node
+    or the end of the run raises it.
     """
 
 
 class AnswerRefused(GraphRetryError):
     """An answer was refused, and the model was not called. The message gives the reason.
 
-    The thread still waits, and the question is asked again with a new review id. Other answers of
-    the same `resume` were applied.
+    The thread still waits: the question is asked again, with a new review id. If `resume` got
+    several answers, it applied those that were not refused.
 
     review_ids: The ids of the new reviews.
     issues: One entry for each wrong field. `path` is a JSON Pointer into the params or the output

@@ -202,16 +202,16 @@ class Attempt(TypedDict):
     """One attempt in the ledger, as plain JSON. It stores the params as a patch.
 
     The functions of the library return whole records. In graph state, an earlier attempt of a
-    waiting call may be a stub: a record with only `number` and `kept_in`. `kept_in` names the
+    waiting call may be a stub: a record with only `number` and `kept_in`. `kept_in` names the older
     checkpoint that holds the whole record. The first and the last stub also have a `params_patch`,
     relative to the first attempt's params. Graph state lists the first stub and the last eight
     stubs. The checkpoints of these stubs list the other stubs. Whole records stay in state if
     they have at most 4,000 characters together, if the durability is `exit`, or if the checkpointer
     keeps only the newest checkpoint.
 
-    If the checkpoint of a stub was deleted, or if a server hides it, you get a record with
-    `kept_in` set and a `failure` of the type `NotKept`. The record's other fields are unknown. If
-    eight checkpoints in a row are deleted, the earlier attempts are lost as well.
+    If the checkpoint that holds a whole record was deleted, or if a server hides this checkpoint,
+    you get a record with `kept_in` set and a `failure` of the type `NotKept`. Its other fields are
+    unknown. If eight such checkpoints in a row were deleted, all records before them are lost too.
 
     number: 1 for the first attempt of a call.
     name: The call's name, as in its reviews.

@@ -90,8 +90,8 @@ class RetryState(AgentState[Any]):
     message or of the tool call. A call that succeeded at once, without a review, has no entry.
     `graph_retry.threads.attempts_of` reads the ledgers of all calls.
 
-    attempts: Nothing writes this key. But a LangGraph server shows the state of function calls only
-        if the graph declares this key.
+    attempts: This key stays empty. It is declared because a LangGraph server shows the state of
+        function calls only for graphs with this key.
     """
 
     ledgers: NotRequired[Annotated[Ledgers, OmitFromInput, merge_ledgers]]

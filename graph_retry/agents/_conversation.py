@@ -62,7 +62,7 @@ class repair_history:  # noqa: N801 - a hook is used like a function
         self._request: ModelRequest[Any] | None = None
 
     def of(self, request: ModelRequest[Any]) -> repair_history:
-        """Return a copy of this hook for one model call, which can read the whole conversation."""
+        """Return a copy of this hook that can read the whole conversation of one model call."""
         bound = repair_history(self._longest)
         bound._request = request
         return bound

@@ -97,13 +97,13 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 
 
 class Call:
-    """A call of your function with retries and reviews, for your own form of a call.
+    """A call of your function with retries and reviews, such as a step of another framework.
 
-    The library makes its own calls with this class: those of `retry_llm_call`, of the models and
-    tools of agents, and of reviewed nodes. Inside a LangGraph node, a call that needs a person
-    pauses the run. When the node runs again, the call continues from its saved attempts. The
-    attempts are found by the task, the name and the first params of the call, or by the option
-    `key`.
+    `retry_llm_call`, `RetryMiddleware` and `review_nodes` also make their calls with this class.
+    Inside a LangGraph node, a call that needs a person pauses the run. When the node runs again,
+    the call continues from its saved attempts. These are the attempts of the call with the same
+    LangGraph task, the same name and the same first params. If the option `key` is set, the keys
+    are compared instead of the params.
 
     Args:
         llm_call: The function of the params.
@@ -168,17 +168,17 @@ class Call:
 
     @contextmanager
     def watched(self, *, is_sync: bool) -> Generator[None, None, None]:
-        """Guard the run of the call's graph.
+        """Let the interrupt of a waiting call pass, if the call's `graph` runs in the `with` block.
 
-        The interrupt of a waiting call passes, as in `watched_pause`. If sync code needs an async
-        function or checkpointer, the error names `aretry_llm_call`.
+        If an earlier call of the node has paused, `PauseSwallowed` is raised. If sync code needs an
+        async function or checkpointer, the error names `aretry_llm_call`.
         """
         named = naming_twin("aretry_llm_call") if is_sync else nullcontext()
         with watched_pause(self.plan.settings.name), named:
             yield
 
     def result(self, state: dict[str, Any]) -> Any:
-        """Return the output from the final state of the call's graph, or raise the call's error."""
+        """Return the call's output, or raise its error. `state` is the final state of `graph`."""
         name = self.plan.settings.name
         check_identity(name, loop_of(state)["identity"], self._identity)
         if state["status"] not in WITH_OUTPUT:
@@ -195,8 +195,8 @@ class RunningTask(Protocol):
     """A LangGraph task (one run of a node) that is running now.
 
     is_sent: Whether a `Send` created the task.
-    requests: A dict in which the code that makes the task's calls keeps its requests, by their
-        place. The dict lasts as long as the task.
+    requests: The first request that an agent made at each place of its conversation, by the id of
+        the last message at this place. The dict lasts as long as the task.
     """
 
     is_sent: bool

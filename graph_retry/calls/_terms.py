@@ -27,12 +27,12 @@ from graph_retry.records import Attempt, Failure
 
 @dataclass(frozen=True, kw_only=True)
 class Rejudged:
-    """A recorded attempt, as it would have been judged with other options, output type or hooks.
+    """The new result of a recorded attempt, judged by another output type, options or hooks.
 
     attempt: The new record of the attempt.
     output: The valid output as JSON; None if the attempt failed.
-    author, params: The names of the hooks that propose changed params, and these params as JSON.
-        Both are None if no hook proposes any.
+    author: The hook or feedback that now proposes changed params, such as `hook:shorten`, or None.
+    params: The proposed params as JSON, or None.
     """
 
     attempt: Attempt

@@ -71,12 +71,12 @@ class Verified(NamedTuple):
 
 
 class ParamsCodec(Generic[ParamsT]):
-    """Converts params to a JSON view and back. If a field would lose data, an error names it.
+    """Converts params to JSON and back. If a field would lose data, an error names the field.
 
-    Decoded params equal the original params and have the same types. But in a decoded pydantic
-    model, all fields count as set. Models, dataclasses and enums are rebuilt by the declared type.
-    Without a declared type, params may contain only JSON and the types that `tagged_json.py` can
-    name in the types map.
+    The JSON has two parts. The view is an object with the params' fields, which people edit. The
+    types map, such as `{"/ids": "set"}`, names Python types that JSON lacks. Decoded params equal
+    the original params and have the same types. Models, dataclasses and enums need a declared type.
+    In a decoded pydantic model, all fields count as set.
 
     Example:
         >>> codec = ParamsCodec(dict)
@@ -90,7 +90,7 @@ class ParamsCodec(Generic[ParamsT]):
     """Whether a model chose the params, as it chooses the arguments of a tool."""
 
     why_no_comment: str | None = None
-    """Why no comment for the model can be added to these params; None if one can."""
+    """The reason why these params can hold no comment for the model, or None."""
 
     def __init__(self, params_type: type[ParamsT] | Any) -> None:
         """Create a codec for a model, dataclass, TypedDict, `dict` or another type for pydantic.
@@ -105,10 +105,10 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run. The copy remembers the params it encoded last.
+        """Return a copy of the codec for one run. It does not validate its own last view again.
 
-        The copy does not validate the same view object twice. State that comes from a checkpoint or
-        was edited has other objects, so it is always validated.
+        The copy recognises this view as the same Python object. A view from a checkpoint or an edit
+        is a different object, so it is always validated.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))
@@ -116,7 +116,7 @@ class ParamsCodec(Generic[ParamsT]):
 
     @classmethod
     def for_value(cls, value: ParamsT) -> ParamsCodec[ParamsT]:
-        """Create a codec for a value. The value's class is the declared type if it declares fields.
+        """Create a codec for a value. If its class declares fields, this class is the params' type.
 
         Models, dataclasses, enums and annotated named tuples declare fields.
 
@@ -146,10 +146,10 @@ class ParamsCodec(Generic[ParamsT]):
         return self._type.instance
 
     def fits(self, declared: type[Any]) -> bool:
-        """Return whether the params can be passed to a function that declares the class `declared`.
+        """Return whether a function whose parameter has the type `declared` can take the params.
 
-        The result is False only if the class certainly does not fit. Another class with the same
-        fields is accepted, and so is a value without a declared type.
+        `declared` is a pydantic model or a dataclass. Another class fits if it has all fields of
+        `declared`. A dict never fits. Params without fields, such as a text, count as fitting.
 
         Example:
             >>> ParamsCodec(dict).fits(BaseModel), ParamsCodec(str).fits(BaseModel)
@@ -231,9 +231,9 @@ class ParamsCodec(Generic[ParamsT]):
     def decode(self, view: dict[str, Any], types: dict[str, str]) -> ParamsT:
         """Build new params from a view and its types map.
 
-        An edit may change a value so that its entry in the types map no longer fits. With a
-        declared type, such an entry is ignored, and the type reads the JSON instead. Only a text in
-        place of base64 is refused, because the type would take the text itself as the bytes.
+        After an edit, the entry of a value in `types` may no longer fit. A declared type then reads
+        the JSON alone, and params without a declared type are refused. A text that should be base64
+        is always refused, because a declared type would take its characters as the bytes.
 
         Raises:
             ParamsInvalid: If the view does not fit the declared type.
@@ -259,9 +259,9 @@ class ParamsCodec(Generic[ParamsT]):
         return cast("ParamsT", built if self._type.form == "object" else built.get("value"))
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode a value of the graph state: an instance of the type, a view, or a bare value.
+        """Encode a value of the graph state: an instance of the params' type, or JSON.
 
-        A view, which may come from a client, is validated. Missing fields get their defaults.
+        JSON may come from a client, so it is validated. Missing fields get their defaults.
 
         Raises:
             ParamsInvalid: If the value does not fit the declared type, or has an unknown field.
@@ -300,8 +300,8 @@ class ParamsCodec(Generic[ParamsT]):
     def given(self, value: Any, types: dict[str, str]) -> Encoded:
         """Encode only the fields that a value of the graph state sets, without defaults.
 
-        Equal JSON always gives an equal result, because no default is added. Defaults may change,
-        by a `default_factory` or a later version of the type. An instance sets all of its fields.
+        So equal JSON gives an equal result, even if a default of the type changes. If the value is
+        an instance of the type, all of its fields are encoded.
 
         Example:
             >>> ParamsCodec(BaseModel).given({}, {})

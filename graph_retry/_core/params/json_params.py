@@ -18,7 +18,7 @@ class JsonParams(ParamsCodec[dict[str, Any]]):
         given: The first params. They are not checked.
         schema: The JSON Schema of edited params. Without it, any object is allowed.
         check: A function that returns the issues of edited params.
-        why_no_comment: Why no comment for the model can be added to these params; None if one can.
+        why_no_comment: The reason why these params can hold no comment for the model, or None.
         of_model: Whether a model chose these params, as it chooses the arguments of a tool.
 
     Example:
@@ -53,7 +53,7 @@ class JsonParams(ParamsCodec[dict[str, Any]]):
         return deepcopy(self._schema) if self.fields else super().schema(view)
 
     def load(self, value: Any, types: dict[str, str]) -> Encoded:
-        """Encode params. Params that differ from the first params are an edit, and are checked.
+        """Encode params. If they differ from `given`, they are an edit, which `check` must accept.
 
         Raises:
             ParamsInvalid: If an edit does not pass the check.

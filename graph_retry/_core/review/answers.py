@@ -96,8 +96,8 @@ Answers = Annotated[Mapping[_ReviewId, Answer], _ByReview(), "a dict {review_id:
 def approve(choice: Count | None = None) -> Decision:
     """Call the model again with the suggested params, or the same params if none are suggested.
 
-    If the model's output is valid and waits for approval (see the option `review`), take this
-    output from the thread's state, whatever output a client sends. The model is not called again.
+    If a valid output waits for approval (see the option `review`), use this output. The model is
+    not called again.
 
     If a hook returned `Alternatives`, `choice` is the number of the alternative to use (from 1).
 

@@ -52,8 +52,8 @@ class PendingReview(Review):
     def to_json(self) -> dict[str, Any]:
         """Return the review as plain JSON, for an endpoint that lists open reviews.
 
-        To answer, a client sends back `thread_id` and `review_id`. The JSON has no history. The
-        attribute `value` has the whole question, with the JSON Schema of an answer.
+        To answer, a client sends back `thread_id` and `review_id`. The JSON has neither the earlier
+        attempts (see `history`) nor the JSON Schema of an answer (see `value`).
 
         Example:
             >>> from graph_retry import edit, pending_reviews, resume

@@ -27,10 +27,10 @@ register_configure_hook(_heard, inheritable=True)
 class Heard(BaseCallbackHandler):
     """A LangChain callback that collects the models' answers during one request of a call.
 
-    answers: The answers, in the order in which they ended.
-    sent: The field `sent` of the record: values that an agent's middleware sent instead of those in
-        the params.
-    before_model: Functions that are called with the messages just before each model call.
+    answers: The answers, in the order in which they arrived.
+    sent: Values that an agent's middleware sent in place of those in the params. They become the
+        field `sent` of the attempt's record.
+    before_model: Functions that get the messages just before each model call.
     """
 
     run_inline = True  # The handler runs in the context of the model's caller.
@@ -49,7 +49,7 @@ class Heard(BaseCallbackHandler):
             check(messages[0])
 
     def on_llm_end(self, response: Any, **_: Any) -> None:
-        """Keep an answer, unless it belongs to a nested call, which has its own `Heard`."""
+        """Add a model's answer to `answers`. A call inside this call has its own `Heard` object."""
         message, failed = attempt(message_of, response)
         if _heard.get() is self and not failed and isinstance(message, AIMessage):
             self.answers.append(message)
@@ -76,7 +76,7 @@ class Heard(BaseCallbackHandler):
         return counts[0] if len(counts) == 1 else total if counts else None
 
     def answer_of(self, result: Any) -> BaseMessage | None:
-        """Return the last model answer with the same text as a result, or else the last answer."""
+        """Return the last answer whose text is `result`. If there is none, return `last`."""
         if isinstance(result, str):
             same = [each for each in self.answers if str(each.text).strip() == result.strip()]
             return same[-1] if same else self.last
@@ -93,7 +93,7 @@ class Heard(BaseCallbackHandler):
 
 
 def heard_now() -> Heard | None:
-    """Return the `Heard` of the running call, with its models' answers; None outside of a call.
+    """Return the object that collects the running call's answers; None outside of a call.
 
     Example:
         >>> heard_now() is None
