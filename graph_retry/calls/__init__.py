@@ -99,11 +99,9 @@ def watched_pause(name: str) -> Generator[None, None, None]:
 class Call:
     """A call of your function with retries and reviews, such as a step of another framework.
 
-    `retry_llm_call`, `RetryMiddleware` and `review_nodes` also make their calls with this class.
     Inside a LangGraph node, a call that needs a person pauses the run. When the node runs again,
     the call continues from its saved attempts. These are the attempts of the call with the same
-    LangGraph task, the same name and the same first params. If the option `key` is set, the keys
-    are compared instead of the params.
+    LangGraph task, name and first params. The option `key` takes the place of the first params.
 
     Args:
         llm_call: The function of the params.

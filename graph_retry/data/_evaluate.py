@@ -101,10 +101,10 @@ async def evaluate(
 ) -> Evaluation:
     """Make recorded calls again with another model, prompt or options, and compare the outputs.
 
-    A new call starts with the params of the recorded call's first attempt. The new call runs
-    outside any graph, and ends where a person would be asked. If a person supplied, accepted or
-    approved an output of the recorded call, the new output is compared with that output. With
-    `lessons=PastCorrections(…)`, a call does not get the corrections of the call that it repeats.
+    Each new call starts with the params of the recorded call's first attempt. It runs outside any
+    graph. Nobody is asked: where a person would decide, the new call ends. If a person supplied,
+    accepted or approved an output of the recorded call, the new output is compared with it.
+    With `lessons=PastCorrections(…)`, a new call does not see the corrections of its recorded call.
 
     Args:
         source: A source that `graph_retry.threads.every_ledger` takes.

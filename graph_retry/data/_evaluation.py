@@ -81,10 +81,10 @@ class Evaluation:
     def figures(self, results: Iterable[Judged] | None = None) -> dict[str, int | float | None]:
         """Count the outcomes of all calls, or of the given results. An unknown figure is None.
 
-        If a recorded call had asked a person, and the new output equals the output that the person
-        supplied, accepted or approved, the call counts as `reviews avoided`. If the person had
-        given no output, a valid new output counts as `valid, unconfirmed`. If the recorded call had
-        asked nobody, but the new call would ask a person, the call counts as `new failures`.
+        A recorded call that asked a person counts in `reviews avoided` if the new output equals the
+        output that the person supplied, accepted or approved. It counts in `valid, unconfirmed` if
+        the new output is valid, but the person gave no output. A recorded call that asked nobody
+        counts in `new failures` if the new call would ask a person.
         """
         some = self.results if results is None else list(results)
         ended = Counter(one["ended"] for one in some)
@@ -115,8 +115,8 @@ class Evaluation:
         """Return a Markdown table of the figures, with a row for all calls and one for each group.
 
         Args:
-            by: Groups the calls by `call` (the name), or by the label of this name. With None, the
-                table has only the first row.
+            by: `call` to group by the call's name, or the name of a label to group by its values.
+                By default, there are no groups.
 
         Example:
             >>> print(Evaluation("small").table().splitlines()[0][:28])

@@ -20,8 +20,9 @@ _AUTOMATIC = ("hook", "feedback")
 class Replayed(Rejudged):
     """The new result of one recorded attempt, and its differences from the record.
 
-    `number` is the attempt's number. Each entry of `differs` is `(field, recorded value, new
-    value)`, where `field` is the name of a field of the record, or `next params`.
+    number: The attempt's number.
+    differs: Tuples `(field, recorded value, new value)`. For the params that hooks propose for the
+        next attempt, `field` is `next params`, and each value is `(author, params)`.
     """
 
     number: int

@@ -230,20 +230,19 @@ class _Accounts:
 class SharedBudget(Budget):
     """One budget for all calls that share this object, such as the calls of a batch.
 
-    Each limit applies to the total of all calls in this process that have this object. Their names,
-    nodes, threads and event loops may differ. After a limit is reached, no automatic model call is
-    made, not even a first attempt. A call that needs a model call then fails with the kind
+    Each limit applies to the total of all calls in this process that were given this object. Their
+    names, nodes, threads and event loops may differ. After a limit is reached, no automatic model
+    call is made, not even a first attempt. A call that needs a model call then fails with the kind
     `permanent`, and a reviewer decides. If reviews are off, the call ends.
 
-    The total is kept only in memory, and each attempt counts once. After a restart, finished calls
-    no longer count, but a resumed call counts its recorded attempts. Make one object for each
-    batch, because the object keeps the cost of every attempt. If only `failures` is set, the object
-    keeps only the failures since the last success.
+    The object keeps the cost of every attempt in memory, so make one object for each batch. If only
+    `failures` is set, it keeps only the failures since the last success. After a restart of the
+    process, the total starts at zero. A call that is resumed then adds its earlier attempts, which
+    are recorded in its thread. Each attempt counts once.
 
-    failures: A circuit breaker. After this number of failed attempts in a row, over all calls, no
-        automatic call is made for `cool_down` seconds.
-    cool_down: Seconds after the last failure until calls are made again. The next failure renews
-        the pause.
+    failures: Number of failed attempts in a row, over all calls, that pauses automatic calls.
+    cool_down: Length of this pause in seconds, from the last failure. If the first call after the
+        pause fails, the pause begins again.
     per: A key of the config's `configurable`, such as `thread_id` or `user_id`. The limits then
         apply to each value of this key separately. Without `per`, they apply to all calls together.
 

@@ -29,8 +29,8 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = lru_cache(maxsize=100)(TypeAdapter
 class ChangingHook:
     """A hook that changes fields of the params by a rule.
 
-    After two equal failures in a row, most hooks are not called, and a person decides. This hook is
-    still called, because it tries other means, such as another model.
+    Automatic retries usually end after two equal failures in a row. They continue with params from
+    this hook, because the hook tries other means, such as another model.
 
     Args:
         name: The name of the function that made this hook, for messages and records.
@@ -105,8 +105,8 @@ def _made(params: Any, changes: Changes) -> Any:
 def escalate(schedule: Mapping[Count, Changes]) -> ChangingHook:
     """Make a hook that changes fields of the params after certain attempts, whatever the failure.
 
-    Two equal failures in a row usually end automatic retries. If this hook has a change for the
-    failed attempt, the retries continue, up to the limit `auto_retries`.
+    Automatic retries usually end after two equal failures in a row. They continue, up to the limit
+    `auto_retries`, if `schedule` has a change for the failed attempt.
 
     Args:
         schedule: `{attempt: {field: value}}`. After the attempt with this number has failed, the
@@ -139,8 +139,8 @@ def fall_back(
 ) -> ChangingHook:
     """Make a hook that changes fields of the params step by step, after failures of certain kinds.
 
-    For example, the first refusal changes the prompt, and the second refusal changes the model. Two
-    equal failures in a row usually end automatic retries, but not those of this hook.
+    For example, the first refusal changes the prompt, and the second refusal changes the model.
+    Automatic retries usually end after two equal failures in a row, but not if a step is left.
 
     Args:
         kinds: The failure kinds, such as `"refusal"` or `("refusal", "context_overflow")`.

@@ -59,10 +59,10 @@ def feedback(
         limit: Maximum size of the field with its feedback, in the unit of `measure`. Feedback is
             shortened to fit. If not even one error fits, no feedback is added.
         measure: A function that returns the size of a text (default: the number of characters).
-        turns: Whether messages get the answer as an assistant message and the feedback as a user
-            message (default False, because a small model then repeated its answer word for word).
-            The assistant message has at least the first 500 characters of the answer, and the
-            number of omitted characters.
+        turns: Whether feedback on `messages` adds two messages: the model's answer as an assistant
+            message, and the feedback as a user message. Of a long answer, the first message has at
+            least the first 500 characters and the number of omitted characters. The default is
+            False, because a small model repeated such an answer word for word.
 
     Raises:
         ValueError: Before the first call, if the params have no text or messages to write to.

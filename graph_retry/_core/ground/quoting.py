@@ -21,7 +21,7 @@ _CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Frame(NamedTuple):
-    """The first and the last line of a text that this library adds to a prompt."""
+    """The two marks that this library puts around a text in a prompt: its first and last line."""
 
     begin: str
     end: str

@@ -28,9 +28,9 @@ BARE = "value"
 
 @dataclass
 class Added:
-    """The fields of some params, and the parts of these fields that were added.
+    """The `fields` of some params by name, and the `parts` of these fields that were added.
 
-    A hook gets this object with the error, and records here the parts that it adds.
+    A hook gets this object as `error.added`. If the hook adds parts, it replaces `error.added`.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -275,8 +275,8 @@ class Prompt:
     def found_in(fields: Mapping[str, Any], field: str | None = None) -> str | None:
         """Return the name of the prompt's field: `field` if given, else `messages` or `prompt`.
 
-        The name is "" if the params are one text. The result is None if no such field has a text or
-        a list.
+        The result is None if this field is missing, or holds neither a text nor a list. For params
+        that are one text, give `{"": text}`: the result is then "".
 
         Example:
             >>> Prompt.found_in({"model": "small", "prompt": "Who?"})
@@ -376,7 +376,7 @@ class Prompt:
         return fields.get("role", fields.get("type")) in ("system", "developer")
 
     def placed(self, by: Any, block: str) -> Self:
-        r"""Return the prompt with a block before the text, or as the last system message.
+        r"""Return the prompt with `block` before its text, or in a new last system message.
 
         Example:
             >>> Prompt("Who?").placed("lessons", "Mind the names.").value

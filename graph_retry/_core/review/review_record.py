@@ -84,21 +84,26 @@ Any other field is short: it is never shortened or redacted, and it stays in lis
 class Review:
     """One open question: a failed attempt or a valid output, about which a person must decide.
 
-    failure, error: Why the attempt failed, as a record and a text. None and "" for a valid output.
+    failure: Why the attempt failed, as a record; None for a valid output.
+    error: Why the attempt failed, as a text; "" for a valid output.
     output: The output that a person may take: by `approve` if valid, by `accept` if invalid.
     doubts: The fields of a valid output that a gate doubts, one line for each.
-    params, suggested_params: The params of the attempt, and those suggested for the next attempt.
+    params: The params of the attempt.
+    suggested_params: The params that are suggested for the next attempt, or None.
     alternatives: Params to choose from, the suggested ones first; usually empty.
     reasoning: The model's reasoning before its answer (the ledger has up to 20,000 characters).
     sent: Values that an agent's middleware sent instead of those in the params.
-    repairs, lossless: The repairs of the model's text, and whether they lost nothing.
+    repairs: The repairs of the model's text.
+    lossless: Whether the text was read without a guess and without rounding a number.
     redacted: Whether the option `redact` is set: texts and params then differ from the originals.
     note: Why automatic retries stopped.
-    problem, answer_issues: Why the last answer was not applied, as a text and by field.
+    problem: Why the last answer was not applied, as a text; None if there was no such answer.
+    answer_issues: Why the last answer was not applied, by field.
     diff: The changes from the attempt's params to the suggestion. Without a suggestion, the changes
         that were made for this attempt.
-    asked_at, expires_at, deferred_until: Times in ISO 8601 and UTC. The last two are None if the
-        review never expires, or is not deferred.
+    asked_at: The time of the question, in ISO 8601 and UTC.
+    expires_at: The time at which the review expires, or None.
+    deferred_until: The time until which the review is deferred, or None.
     subject: The value of the call's option `subject`.
     value: The whole value of the LangGraph interrupt.
     history: The records of all attempts so far (the ledger). Empty if the call's own state cannot
@@ -145,7 +150,7 @@ class Review:
 
     @property
     def is_before_call(self) -> bool:
-        """Whether the model has not been called yet, and a person must first approve the call."""
+        """Whether this review asks a person to approve a call before the model is called."""
         return self.failure is not None and self.failure["type"] == APPROVAL
 
     @property
@@ -174,7 +179,7 @@ class Review:
 
     @property
     def title(self) -> str:
-        """The headline and the first six characters of the review id. Forms send the title back."""
+        """The name of the review in forms: its headline and six characters of the review id."""
         return f"{self.headline} [{self.review_id[:6]}]"
 
     @property

@@ -80,8 +80,8 @@ class Selection(TypedDict, total=False):
 def corrections_of(source: LedgerSource, **selection: Unpack[Selection]) -> Iterator[Correction]:
     """Yield the corrections of a source, thread by thread.
 
-    A decision gives one row, even if several forks of its thread or several exported files contain
-    it. Equal decisions about different calls give several rows, even if the calls are equal.
+    Each decision gives one row, even if several forks of its thread or several exported files have
+    the decision. Equal decisions about two calls give two rows, even if the calls are equal.
 
     Args:
         source: Any source of `graph_retry.threads.every_ledger`, or rows.
@@ -226,7 +226,7 @@ async def export(
     messages: ToMessages | None = None,
     **selection: Unpack[Selection],
 ) -> Exported:
-    """Write the corrections of a source to one file, or to one file for each part of a split.
+    """Write people's corrections to a file. With `split`, write one file for each part.
 
     Only one thread is in memory at a time. A file appears only when it is complete.
 

@@ -87,7 +87,7 @@ class PastCorrections(Lessons):
             )
 
     def taught(self, params: Any, window: list[Lesson]) -> tuple[Prompt, str] | None:
-        """Add the nearest corrections to the prompt, and give the reason; None without a change."""
+        """Return a prompt with the most similar corrections, and a reason; None if unchanged."""
         taught, given = super().taught(params, window), Prompt(params, self.field, owner=_OWNER)
         prompt, why = taught or (given, "")
         shown, left = list[tuple[Correction, str, str]](), self.limit

@@ -69,8 +69,8 @@ dict, are an error. The `stream` of a chain gives the same result as its `invoke
 class Alternatives(Generic[ParamsT]):
     """Several params that a hook returns, from which a person may choose.
 
-    A review shows all alternatives, and `approve(choice=2)` chooses the second. The first params
-    are the hook's suggestion, which an automatic retry uses.
+    A review shows all alternatives, and suggests the first. `approve(choice=2)` chooses the second.
+    An automatic retry uses the first.
 
     Example:
         >>> len(Alternatives([{"model": "large"}, {"model": "small", "temperature": 0.0}]).params)
@@ -117,15 +117,14 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes of a hook, which change how the loop uses the hook.
 
-    The ready-made hooks have such attributes. Your own hook may be an object with `__call__` and
-    any of these attributes.
+    A hook that is an object with `__call__` may have any of them, as the ready-made hooks do.
     """
 
     new_means: bool
-    """Whether the hook changes the means, for example to a larger model (default False).
+    """Whether the hook tries other means, such as a larger model (default False).
 
-    Params from a hook with new means are tried even after two equal failures. Any other hook must
-    then leave the decision to a person.
+    Automatic retries usually end after two equal failures in a row. They continue with params from
+    a hook whose `new_means` is True.
     """
 
     from_attempt: int
@@ -140,8 +139,7 @@ class HookTraits(Protocol):
     def asking(self, words: str, /) -> Any:
         """Return a copy of this feedback with `words` as its last sentence.
 
-        The words tell the model how to answer if the output is not JSON text but, for example, a
-        tool call.
+        `words` tells the model how to answer, for example by a tool call instead of JSON text.
         """
 
 

@@ -17,9 +17,8 @@ class BudgetRule(Protocol):
     """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
     Derive your own budget from this class and write `exceeded`. The other methods have defaults.
-    The state of a long call lacks large older attempts. With the method `spent_on`, the loop saves
-    a sum of these attempts, and passes the sum as `before`. Without this method, the loop reads the
-    older attempts again.
+    In a long call, the loop reads the large records of older attempts again before each retry. With
+    a method `spent_on`, the loop saves the sum of these records, and passes the sum as `before`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -48,7 +47,7 @@ class BudgetRule(Protocol):
         ...
 
     def used_up(self, attempts: Sequence[Attempt], before: Any = None) -> str | None:
-        """Return why nobody may allow another attempt; None if a person may (the default)."""
+        """Return the reason why nobody may allow another attempt, or None (the default)."""
         del attempts, before
         return None
 
@@ -65,7 +64,7 @@ class BudgetRule(Protocol):
         del attempts
 
     def refused(self) -> str | None:
-        """Return why no automatic call of the model may be made now; None if one may (the default).
+        """Return the reason why no automatic model call may be made now, or None (the default).
 
         The loop calls this method before each automatic attempt, even before the first.
         """
@@ -78,10 +77,10 @@ class BudgetRule(Protocol):
 
 
 class Taught(NamedTuple):
-    """The new params with lessons, and the reason for the change, which the ledger shows.
+    """The result of `LessonsRule.add_to`: params with lessons, and the reason for the ledger.
 
-    added: The parts of the params that the lessons added, and that are not text of the caller.
-        Only the ready-made lessons know these parts.
+    added: The parts of the params that hold the lessons. All other text counts as the caller's.
+        Your own rule may leave this field empty.
     """
 
     params: Any
@@ -104,7 +103,7 @@ class LessonsRule(Protocol):
     def reducer(self) -> Any:
         """The LangGraph reducer `(window, new) -> window` of the state key that holds the lessons.
 
-        Equal rules have the same reducer. A lesson that is merged twice is in the window once.
+        If it gets a lesson twice, it must keep one. Equal rules must return the same function.
         """
         ...
 
@@ -113,12 +112,12 @@ class LessonsRule(Protocol):
         ...
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Any]:
-        """Return the lessons to show in the error of a call without an output (default: all)."""
+        """Return the lessons for the error `AttemptsExhausted` of a call (default: all lessons)."""
         merged: list[Any] = self.reducer(window, [*self.known, *self.learned(step, own)])
         return merged
 
     def add_to(self, params: Any, window: list[Any]) -> Taught | None:
-        """Return the params with the lessons of a window; None if there is nothing to add."""
+        """Return the params with lessons from the list `window`; None if there are none to add."""
         ...
 
 

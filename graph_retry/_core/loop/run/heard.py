@@ -93,7 +93,7 @@ class Heard(BaseCallbackHandler):
 
 
 def heard_now() -> Heard | None:
-    """Return the object that collects the running call's answers; None outside of a call.
+    """Return the object that collects the models' answers in this call; None outside of a call.
 
     Example:
         >>> heard_now() is None
