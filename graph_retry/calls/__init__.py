@@ -104,13 +104,13 @@ class Call:
     LangGraph task, name and first params. The option `key` takes the place of the first params.
 
     Args:
-        llm_call: The function of the params.
+        llm_call: The function to call with the params.
         params: The first params.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The wanted output, as in `retry_llm_call`.
         options: See `RetryOptions`.
         codec: Converts the params to the JSON that a person edits, such as a `JsonParams` (default:
-            by the class of the params).
+            a codec for the class of the params).
 
     Example:
         >>> call = Call(lambda params: params["n"] + 1, {"n": 1}, output=int)

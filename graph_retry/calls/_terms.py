@@ -46,7 +46,7 @@ class Terms:
     """An output type, hooks and options, by which recorded attempts are judged again.
 
     Args:
-        llm_call: The function of the calls, for its name and type hints; it is never called.
+        llm_call: The function of the calls. Its name and type hints are used. It is never called.
         on_retry: Hooks, as in `retry_llm_call`.
         output: The wanted output, as in `retry_llm_call`.
         options: See `RetryOptions`.

@@ -57,7 +57,7 @@ class Budget(BudgetRule):
 
     tokens: Total tokens over all attempts, and over all model calls of an attempt.
     cost: Sum of `price(attempt)` over all attempts, in the unit that `price` returns.
-    price: A function `attempt record -> cost`, a number in any unit. If it is unknown, return None.
+    price: A function `attempt record -> cost`, a number in any unit, or None for an unknown cost.
     seconds: Time spent in the model, in seconds.
     rounds: Number of decisions by reviewers. After these, no decision may call the model again.
 
@@ -151,7 +151,7 @@ class Budget(BudgetRule):
         return self._limit_reached(self._counted(attempts, before))
 
     def used_up(self, attempts: Sequence[Attempt], before: Spent | None = None) -> str | None:
-        """Say that reviewers have made all decisions that `rounds` allows; otherwise None."""
+        """Return the reason if reviewers have made all decisions that `rounds` allows, or None."""
         spent = self._counted(attempts, before)
         if self.rounds is None or spent["rounds"] < self.rounds:
             return None

@@ -172,7 +172,7 @@ class ParamsCodec(Generic[ParamsT]):
 
     @property
     def form(self) -> Form:
-        """The layout of the view (see `TypeDescription`). An `empty` view cannot be edited."""
+        """The form of the params: an `object` with fields, a `bare` value, or `empty` for None."""
         return self._type.form
 
     def schema(self, view: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Added:
     parts: Sequence[Addition] = ()
 
     def still_in(self, fields: Mapping[str, Any]) -> list[Addition]:
-        """Return the parts that other fields still contain, with their places there."""
+        """Return the parts that changed `fields` still contain, with their places in `fields`."""
         found: list[Addition] = []
         for name in dict.fromkeys(part["field"] for part in self.parts):
             here = [part for part in self.parts if part["field"] == name]
@@ -365,7 +365,7 @@ class Prompt:
 
     @property
     def after_system(self) -> int:
-        """The index behind the system messages at the beginning of the prompt."""
+        """The index of the first message after the system messages at the prompt's beginning."""
         kinds = [*map(self.is_system, self.value), False]
         return kinds.index(False)
 

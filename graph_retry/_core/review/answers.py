@@ -176,7 +176,7 @@ def respond(
         move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:
-        WrongArgumentError: If `output` is given with one of the others, or nothing is given.
+        WrongArgumentError: If `output` is given with another argument, or nothing is given.
 
     Example:
         >>> respond({"name": "Ada"})

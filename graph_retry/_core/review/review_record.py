@@ -189,7 +189,7 @@ class Review:
 
     @property
     def quoted(self) -> list[tuple[str, str]]:
-        """The pairs (heading, text) of the fields with a heading in `SHOWN` that are not empty."""
+        """The fields that clients show under a heading, as pairs (heading, text)."""
         facts = ((shown.heading, getattr(self, name)) for name, shown in SHOWN.items())
         return [(heading, as_text(fact)) for heading, fact in facts if heading and fact]
 

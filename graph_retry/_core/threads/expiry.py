@@ -162,8 +162,8 @@ async def expire_reviews(
     Raises:
         ExceptionGroup: If some threads could not be continued, or some messages failed. It is
             raised after all others are done.
-        TypeError: If `source` is a checkpointer. If reminders are set and `source` is a client:
-            sent reminders are recorded in a checkpointer, which a client lacks.
+        TypeError: If `source` is a checkpointer, or if reminders are set and `source` is a client.
+            (The sent reminders are recorded in a checkpointer, which a client lacks.)
         ValueError: If only one of `remind_after` and `notify` is given.
 
     Example:

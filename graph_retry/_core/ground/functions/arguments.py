@@ -252,8 +252,8 @@ def _shown(value: Any) -> str:
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     """Make a coroutine function callable in sync code, with a check of its arguments.
 
-    The coroutine must wait only through the functions of `awaiting.py`. If the graph or its saver
-    is async only, the error names the async form.
+    The coroutine may await only functions of `graph_retry.plugins`, such as `call`, and coroutines
+    that do the same. If the graph or its saver is async only, the error names the async form.
 
     Example:
         >>> @in_sync
