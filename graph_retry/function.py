@@ -99,9 +99,8 @@ def retry_llm_call(
         **options: See `RetryOptions`.
 
     Returns:
-        The validated output. If `output` is `None`, the result of `llm_call`. After the decision
-        `accept`, which is off by default, the result is the JSON value that was read. This value
-        does not have the type `output`.
+        The validated output, or the result of `llm_call` if `output` is `None`. After the decision
+        `accept` (off by default), the invalid output, as the JSON value that was read.
 
     Raises:
         CallCancelled: If a reviewer rejects the call.

@@ -164,7 +164,7 @@ def describe_format(given: FormatName | Format = "json", output: Any = None) -> 
 def wrap_error(error: Exception, value: Any = ABSENT) -> list[Issue]:
     """Turn an exception into issues. A pydantic or jsonschema validation error may give several.
 
-    If you give the validated `value`, the issues of a pydantic error have paths into this value.
+    Pass the validated `value`: without it, paths of a pydantic error may contain tags of unions.
 
     Example:
         >>> format_issues(wrap_error(ValueError("the total is too low")))

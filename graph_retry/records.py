@@ -141,9 +141,9 @@ class Failure(TypedDict):
 
 
 class KeptIn(TypedDict):
-    """The checkpoint that holds the record of an attempt. It belongs to the same thread.
+    """The checkpoint that holds the record of an attempt, in the thread of its call.
 
-    The namespace is set only if it differs from the checkpoint namespace of the call.
+    `checkpoint_ns` is set only if it differs from the checkpoint namespace of the call.
     """
 
     checkpoint_id: str
@@ -179,10 +179,9 @@ class GateVerdict(TypedDict):
 
 
 class Addition(TypedDict):
-    """A part of the params that automation or a comment added, and that its author may replace.
+    """A replaceable part of the params, which feedback, a comment, lessons or corrections added.
 
-    by: The author, such as `feedback` or `comment`. New feedback, or a new comment, replaces all
-        earlier feedback and comments.
+    by: Which of the four. New feedback or a new comment replaces all earlier feedback and comments.
     field: The field of the params; `value` if the params are a single text.
     start: The position of the first added character in a text, or of the first added message in a
         list.

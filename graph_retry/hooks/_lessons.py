@@ -153,7 +153,7 @@ def merge_lessons(window: list[Lesson] | None, new: list[Lesson] | None) -> list
 
 @checked
 def lessons_of(step: str, attempts: Sequence[Attempt]) -> list[Lesson]:
-    """Return a lesson for each attempt of a call whose output could not be read or was not valid.
+    """Return one lesson for each attempt whose output could not be read or was not valid.
 
     Write the lessons to a state key with the reducer `merge_lessons`. If the last attempt
     succeeded, the lessons of the earlier attempts are marked as `mended`.

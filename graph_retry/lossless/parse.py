@@ -47,14 +47,15 @@ def read(
         so, or the text is refused.
       - If the whole text is one JSON string with an object or array in it, this is the value.
 
-    An answer without an object or array may be one number, string or literal of JSON, such as
-    `42</s>`. Quoted code is an answer only if the text has nothing else. Python's `True`, `False`
-    and `None` are read only inside an object or array.
+    If the text has no object or array, the answer may be one JSON number, string or literal, alone
+    in a code fence, or with tags, emphasis or a label around it, as in `Answer: 42</s>`. Python's
+    `True`, `False` and `None` are read only inside an object or array. JSON inside a program in a
+    code fence, such as `x = {"a": 1}`, counts only if the text has no other object or array.
 
-    A broken text may have several readings. Each deviation from strict JSON costs a reading some
-    points. A reading that costs three points more than another is ten times less likely. The
-    cheapest reading is the value if every reading with another value costs over six points more.
-    Otherwise, `fits` may choose one reading, or the text is refused.
+    A broken text may have several readings. Each deviation from strict JSON adds points to the cost
+    of a reading: three points more mean ten times less likely. The cheapest reading wins if every
+    reading with a different value costs over six points more. If no reading wins, `fits` may choose
+    one, or the text is refused.
 
     Args:
         text: The model's text.
@@ -64,9 +65,9 @@ def read(
             then sets `lossless` to false.
         complete: True if the model finished its answer, False if it was cut off, None if unknown.
         wants_list: True if a list is wanted, False if a single value is wanted, None if unknown.
-            Several tool calls in tags make a list. If a single value is wanted, they are refused.
+            Different calls in tags such as `<tool_call>` make a list. With False, they are refused.
         fits: A function `value -> bool`. If the text has several different answers, and this
-            function accepts exactly one of them, this one is the answer.
+            function accepts exactly one of them, the accepted answer is the value.
 
     Raises:
         TypeError: If `text` is not a string, or another argument has a wrong type.

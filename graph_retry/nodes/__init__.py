@@ -62,8 +62,8 @@ def reviewed(
             subgraph. Or a `@task` of the functional API: its params are its arguments by name.
         params: The keys of the input that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
-        schema: The state schema, which gives params and responses their types (default: the
-            annotation of the node's first parameter, or the annotations of the `@task`).
+        schema: The state schema. Its types apply to the params, and to outputs that a person gives
+            (default: the annotation of the node's first parameter; for a `@task`, all annotations).
         output: The keys of the node's update to validate, with their types; not for a `@task`.
         **options: See `RetryOptions`. LangGraph's `retry_policy` has no effect: give `transient`.
 
@@ -101,18 +101,18 @@ def review_nodes(
 ) -> BuilderT:
     """Let the nodes of an existing graph ask a person when they fail; call it before `compile`.
 
-    A node's `timeout` and `retry_policy` (its own, or from `set_node_defaults`) become the options
-    `timeout` and `transient` of its call, which handles all failures before LangGraph sees them.
-    The call repeats the failures that `retry_on` names, and transient failures such as a lost
+    Each node runs as a call, which handles all failures before LangGraph sees them. So the node's
+    `timeout` and `retry_policy` become the options `timeout` and `transient` of its call. The call
+    repeats the failures that the policy's `retry_on` names, and transient failures such as a lost
     connection. Call `set_node_defaults` first: later defaults do not apply to these nodes.
 
     Args:
         builder: The `StateGraph`, not compiled yet.
         params: The state keys that a person may change (default: all keys with JSON values).
         on_retry: Hooks, as in `retry_llm_call`.
-        nodes: The names of the nodes (default: all that do not ask a person already, by themselves
-            or in a subgraph), or a dict of `NodeOptions` by name, which take precedence over
-            `**options`.
+        nodes: The names of the nodes, or a dict of `NodeOptions` by name. The options of a node
+            take precedence over `**options`. The default is all nodes, except those that ask a
+            person already, by themselves or in a subgraph.
         **options: See `RetryOptions`.
 
     Returns:

@@ -174,9 +174,9 @@ def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
 def issues_in(review: Review, decision: Mapping[str, Any]) -> list[Issue]:
     """List the errors of an answer as issues. Each issue has the JSON Pointer of the wrong field.
 
-    The errors are found by the JSON Schemas of the review. The run validates by Python types, so it
-    may find more errors, or convert a value that a schema refuses. A text for a type that allows no
-    texts gives no error, because the run reads the text as JSON.
+    This function validates by the JSON Schemas of the review. The run validates by Python types, so
+    the run may find more errors, or convert a value that a schema refuses. If a schema allows no
+    text, a text such as `"3"` gives no error here, because the run reads the text as JSON.
 
     Example:
         >>> from graph_retry import pending_reviews, respond

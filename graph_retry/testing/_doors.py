@@ -45,10 +45,10 @@ _ALL: Any = [*DECISIONS]
 def waiting_thread(
     given: Any = "many", output: Any = int, **options: Any
 ) -> tuple[Any, RunnableConfig]:
-    """Make a thread that waits for a person, to try a page, a reviewer or an answer on.
+    """Make a thread that waits for a person, to test a page, a reviewer or an answer.
 
-    The graph makes one call, `count`. The call returns its params `given`. Choose params that do
-    not fit `output`, so that the call fails.
+    The graph makes one call, `count`, which returns its params `given`. Choose params that do not
+    fit `output`, so that the call fails.
 
     Args:
         given: The params.
@@ -246,8 +246,7 @@ def check_inbox(
     """Check functions that list reviews and send answers, such as the server of a page or a chat.
 
     Args:
-        listed: A function that returns the ids of a graph's open reviews that a person should see
-            now.
+        listed: A function `(graph)` that returns the ids of all open reviews that are not deferred.
         answer: A function `(graph, config, review id, decision)` that sends a decision. It may
             raise a `GraphRetryError` if the decision is not applied.
 
@@ -306,8 +305,8 @@ def check_format(
         schema: The JSON Schema of the output.
 
     Raises:
-        AssertionError: If the format cannot read the answer, plain or in a code fence, or accepts
-            an empty text.
+        AssertionError: If the format cannot read the answer alone or in a code fence, if `describe`
+            returns no text, or if the format accepts an empty text.
 
     Example:
         >>> class Counted:

@@ -58,7 +58,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def tame(text: str) -> str:
-    """Break each frame mark in a text by a space, so that it ends no frame; escape surrogates.
+    """Break marks that end a quoted text, such as `[end of feedback]`, and escape surrogates.
 
     Example:
         >>> tame("[end of feedback]")

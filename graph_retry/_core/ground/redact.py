@@ -18,8 +18,8 @@ Redact = Callable[[str], str]
 def redacted(value: Any, redact: Redact | None, names: Collection[str] = ()) -> Any:
     """Return a JSON value with `redact` applied to all texts and keys. Numbers stay as they are.
 
-    `names` has keys that a type declares. These keys are not redacted. An object
-    keeps the number and the order of its keys.
+    Keys in `names`, such as a type's field names, are not redacted. An object keeps the number and
+    the order of its keys.
 
     Example:
         >>> redacted({"to": ["Ada", 1], "Ada": 2}, lambda text: "***", names=("to",))

@@ -86,7 +86,7 @@ def kinds(alternative: dict[str, Any]) -> frozenset[str]:
 
 
 def member(alternative: dict[str, Any], key: str) -> Any:
-    """Return the schema of the member `key` of an object; None if the alternative declares none."""
+    """Return the schema of the member `key` of an object; None if `alternative` declares none."""
     named = alternative.get("properties")
     if is_object(named) and key in named:
         return named[key]
@@ -100,7 +100,7 @@ def has_prefix_items(root: Any) -> bool:
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of a list's element at `index`; None if the alternative declares none.
+    """Return the schema of the element at `index` in a list; None if `alternative` declares none.
 
     Example:
         >>> element({"items": {"type": "integer"}}, 0, {})

@@ -198,7 +198,7 @@ def _article(noun: str) -> str:
 
 @contextmanager
 def passed_as(option: str) -> Generator[None, None, None]:
-    """Add a note to an exception of the `with` block: the option that gave the user's function.
+    """Add a note to an exception of the `with` block: a function passed as `option` raised it.
 
     Example:
         >>> try:

@@ -22,9 +22,9 @@ from graph_retry.records import Issue, Repair
 class Checked:
     """The result of one validation.
 
-    `value` is the validated Python value, and `jsonable` is its plain JSON form for graph state. If
-    there are `issues`, both are None. `repairs` lists the conversions that validation made.
-    `judged` is the validated JSON value, if `Digits` became numbers or a wrapper was removed.
+    `value` is the validated Python value, and `jsonable` is its plain JSON form for graph state.
+    Both are None if there are `issues`. `repairs` lists the conversions that validation made.
+    `judged` is the JSON that was validated, if a wrapper was removed or long numbers converted.
     """
 
     value: Any = None
@@ -93,14 +93,14 @@ class Validator:
         return value
 
     def has_place(self, value: Any) -> bool:  # noqa: ARG002
-        """Return whether a value is valid as it is; False if only a user's function can tell."""
+        """Return whether a value fits the type or schema; always False for a validator function."""
         return False
 
     def check(self, value: Any) -> Checked:
-        """Validate `value`. A wrong value raises no error; at most 100 of its issues are returned.
+        """Validate `value`. A wrong value raises no error: the result has up to 100 of its issues.
 
         Raises:
-            TypeError: If an accepted value has no plain JSON form that validates back to it.
+            TypeError: If a valid value cannot be converted to plain JSON and back without a change.
         """
         return self._checked(value, *self._judge(value))
 
@@ -113,7 +113,7 @@ class Validator:
         return self._checked(value, *await self._ajudge(value))
 
     async def acheck_digits(self, exact: Any) -> Checked:
-        """Validate a value that holds `Digits` for numbers. A `Decimal` gets all of its digits."""
+        """Validate JSON with numbers that no float holds exactly. A `Decimal` gets all digits."""
         plain = as_floats(exact)
         checked = replace(await self.acheck(plain), judged=plain)
         return self._with_digits(checked, exact) if checked.ok else checked

@@ -170,13 +170,13 @@ def respond(
             the output type has it.
         replace: Words to replace in the texts of the model's output, as `{old: new}`. Each old text
             must occur exactly once, and the old texts must not overlap.
-        drop: Keys and items to remove from the model's output, as JSON Pointers such as
-            `/lines/0/note` (the paths of issues). If any part of the output is changed, keys that
-            the schema forbids are removed as well, and the ledger lists these keys under `drop`.
+        drop: Keys and list items to remove from the model's output, as JSON Pointers such as
+            `/lines/0/note` (the `path` of an issue). Keys that the schema forbids need not be
+            named: each change of the output removes them, and the ledger lists them under `drop`.
         move: True to move keys from a wrong object to the place that the issue `misplaced` names.
 
     Raises:
-        WrongArgumentError: If `output` is given with another argument, or nothing is given.
+        WrongArgumentError: If `output` is given with another argument, or if nothing is given.
 
     Example:
         >>> respond({"name": "Ada"})

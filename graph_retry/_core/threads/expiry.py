@@ -138,7 +138,7 @@ async def expire_reviews(
     answer, a sweep also applies this answer and continues the thread.
 
     If several sweeps run at the same time, only one of them ends a review. If a person answers the
-    review meanwhile, the person's answer counts. On a server, a sweep does not wait for its runs.
+    review meanwhile, that answer counts. On a server, a sweep does not wait for runs it started.
 
     A sweep can also remind people of reviews that have not expired. It sends each reminder once.
     The next sweep repeats a failed message, and a crash may repeat one message. A deferred review
@@ -146,7 +146,7 @@ async def expire_reviews(
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
-        config: Values for the runs, without a thread; see `list_reviews`.
+        config: Values for the runs, without a `thread_id`; see `list_reviews`.
         context: LangGraph's `context` for the runs; see `resume`.
         notify: A sync or async function that reminds people of a review, such as
             `graph_retry.observers.Slack`.
@@ -160,8 +160,8 @@ async def expire_reviews(
         `CallCancelled`.
 
     Raises:
-        ExceptionGroup: If some threads could not be continued, or some messages failed. It is
-            raised after all others are done.
+        ExceptionGroup: If some threads could not be continued, or some messages failed. The sweep
+            first ends with all other threads and messages.
         TypeError: If `source` is a checkpointer, or if reminders are set and `source` is a client.
             (The sent reminders are recorded in a checkpointer, which a client lacks.)
         ValueError: If only one of `remind_after` and `notify` is given.

@@ -53,14 +53,14 @@ async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     functions and of retry nodes, the calls in subgraphs and `Send` branches, and the calls of
     earlier runs and forks. `graph` is a compiled graph, a `RemoteGraph` or a checkpointer.
 
-    A server shows only the newest 1,000 checkpoints of a graph. It shows the calls of functions
-    only if the state of the outermost graph declares the key `attempts`, which your code need not
-    write, and if a call of this name has asked a person in the same node. With LangGraph 1.2.20,
-    or for an `@entrypoint`, it shows none of these calls. A `UserWarning` names hidden calls.
+    A server shows only the newest 1,000 checkpoints of a graph. It shows a function's call only if
+    the state of the outermost graph declares the key `attempts` (your code need not write it), and
+    a call of the same name has asked a person in the same node. For an `@entrypoint`, or with
+    LangGraph 1.2.20, a server shows no calls of functions. A `UserWarning` names hidden calls.
 
-    If a call has not ended, and the checkpoint that holds one of its earlier attempts was deleted,
-    only the attempt's number is known. If the checkpoint from which a call was made was deleted,
-    `current` may be wrong: False for a call that a fork continued, True for any other call.
+    If checkpoints were deleted, the result may lack facts. While a call has not ended, an earlier
+    attempt whose checkpoint was deleted has only its number. Without the checkpoint from which a
+    call was made, `current` may be wrong: it is False only if a fork continued the call.
 
     Raises:
         TypeError: If `config` is not a config.
@@ -111,9 +111,9 @@ def every_ledger(source: LedgerSource, *, threads: Iterable[str] | None = None) 
     Args:
         source: A graph with its checkpointer, a checkpointer, a client of `langgraph_sdk` (for the
             threads that the server shows), the path of exported ledgers, or one or more ledgers.
-        threads: The ids of the threads to read (default: all). To find all threads, every
-            checkpoint is listed once, and PostgreSQL's checkpointers hold this list in memory. For
-            a large database, give the result of `SELECT DISTINCT thread_id FROM checkpoints`.
+        threads: The ids of the threads to read. By default, a list of all checkpoints is read to
+            find all threads. PostgreSQL's checkpointers hold this list in memory: for a large
+            database, pass the result of `SELECT DISTINCT thread_id FROM checkpoints` instead.
 
     Raises:
         TypeError: If `source` is of another kind.

@@ -56,22 +56,22 @@ async def list_reviews(
     reads all threads once.
 
     Args:
-        source: A compiled graph, a checkpointer or a client of `langgraph_sdk`. A graph lists its
-            own reviews. A checkpointer's reviews can be read. To answer them, use `resume` with
-            their graph and their `config`. A client lists the reviews of all graphs on the server,
-            including threads with the status `error`. It may miss threads of a graph that is no
-            longer served, and a copied thread before its first run (use `pending_reviews`).
+        source: A compiled graph lists its own reviews. A checkpointer lists the reviews of all
+            graphs; to answer a review, pass its graph and its `config` to `resume`. A client of
+            `langgraph_sdk` lists the reviews of all graphs on the server, also those of threads
+            with the status `error`. The client may miss threads of a graph that the server no
+            longer has, and copied threads that have not run yet: read these by `pending_reviews`.
         limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).
-        config: A config without a thread, for the runs that continue answered threads: keys of
-            `configurable`, tags, metadata and callbacks. Each listed review has these in its
-            `config`.
+        config: Values for the runs that continue answered threads: tags, metadata, callbacks and
+            keys of `configurable` other than `thread_id`. Each listed review has these values in
+            its `config`.
         labels: Only reviews of calls that have at least these `labels`.
 
     Raises:
-        TypeError: If an argument is of another kind.
-        ValueError: If `limit` is not a positive whole number, or if `config` names a thread.
+        TypeError: If an argument has a wrong type.
+        ValueError: If `limit` is below 0, or if `config` names a thread.
 
     Example:
         >>> from graph_retry.testing import waiting_thread
@@ -192,13 +192,13 @@ class Inbox:
         """List one page of the table of open reviews, newest first.
 
         A checkpointer keeps a table of open reviews, so that listing them reads no thread. The
-        first listing of a database reads each thread once to fill the table. Meanwhile it calls
-        `fill(read, threads)` with the number of threads read so far and of all threads. With
+        first listing of a database reads each thread once to fill the table. After each thread, it
+        calls `fill(read, threads)` with the number of threads read so far and of all threads. With
         `fill=None`, the table is not filled.
 
         Returns:
-            The rows, and the argument `before` for the next page (None after the last page). None
-            if there is no table.
+            If there is no table, None. Otherwise the rows, and the argument `before` of the next
+            page (None after the last page).
         """
         fill = fill if before is None else None
         return await noted_reviews(self.source, before, limit, self._config, fill)

@@ -66,7 +66,7 @@ Secret = Annotated[
 class WrongArgumentError(EscapedText, TypeError, ValueError):
     """An argument has a wrong name, type or value.
 
-    This error is both a `TypeError` and a `ValueError`, because callers expect one or the other.
+    This error is both a `TypeError` and a `ValueError`, so you can catch it as either of the two.
     """
 
 
@@ -252,8 +252,8 @@ def _shown(value: Any) -> str:
 def in_sync(flow: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     """Make a coroutine function callable in sync code, with a check of its arguments.
 
-    The coroutine may await only functions of `graph_retry.plugins`, such as `call`, and coroutines
-    that do the same. If the graph or its saver is async only, the error names the async form.
+    The coroutine runs without an event loop. So it may await only functions that need none, such as
+    `call` and `sync_or_async`. If a graph or saver is async only, the error names the async form.
 
     Example:
         >>> @in_sync

@@ -360,7 +360,7 @@ def record_place(thread_id: str | None, namespace: str, place: KeptIn) -> Runnab
 
 
 class OpenReview(NamedTuple):
-    """A row of the open-reviews table: a call that waits for a person. `place` sorts by time."""
+    """An open review in the table: a call that waits for a person. `place` begins with its time."""
 
     thread_id: str
     namespace: str

@@ -26,8 +26,8 @@ async def check_store(
     """Check that the storage of a saver keeps what `graph_retry.plugins.Store` promises.
 
     Args:
-        saver: An empty saver, set up.
-        other: A second saver for the same storage, opened as another process would open it.
+        saver: An empty saver, after its `setup`.
+        other: A second saver with its own connection to the storage, to check the lock of a thread.
 
     Raises:
         AssertionError: If the storage breaks a promise. The message says which promise.

@@ -45,11 +45,11 @@ class ProcessLock(Protocol):
 
 
 class Store:
-    """A storage of checkpoints. This base class fits each saver that has no class of its own.
+    """A storage of checkpoints. This base class works with every saver.
 
-    The base class has no table of open reviews, so an inbox reads all threads. It locks threads
-    only within this process. A subclass overrides what its storage can do better. In a sync
-    program, the async methods must not await anything (see `graph_retry.plugins.is_sync`).
+    The base class has no table of open reviews, so an inbox reads all threads. It locks a thread
+    only within this process. A subclass can override methods to do more. In a sync program, async
+    methods may await only what needs no event loop, such as `graph_retry.plugins.sync_or_async`.
     """
 
     savers: ClassVar[str] = ""
@@ -93,7 +93,7 @@ class Store:
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
     async def prepare(self) -> None:
-        """Create the table of open reviews before any model call, when an error costs nothing."""
+        """Create the table of open reviews. This precedes model calls, so an error wastes none."""
 
     async def open(self, review: OpenReview) -> None:
         """Store the entry of a waiting call, in place of the entry of its earlier question."""

@@ -44,8 +44,10 @@ class Event:
     attempt: The number of the attempt; the first is 1.
     thread_id: The id of the thread; None outside any thread.
     labels: The labels of the call.
-    details: Further facts: `status` of an attempt or a call, `value` of a partial output,
-        `review_id`, `decision`, `author`, and `again` (whether a question is asked again).
+    details: Further facts. A finished attempt and an ended call have a `status`, and a partial
+        output has its `value`. All events about a review have the `review_id`. `review_asked` has
+        `again`: whether the question was asked before. `answer_refused` has the `author`,
+        `review_left_open` also the `decision`, and `review_answered` also `asked_at`.
     record: The redacted record of the attempt, for `attempt_finished` and `review_answered`; None
         for all other kinds.
 

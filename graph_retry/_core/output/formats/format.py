@@ -38,16 +38,16 @@ class Format(Protocol):
                 need it to tell, for example, a number from a text.
 
         Raises:
-            ValueError: If the answer is not in this format. The model reads the message in its
-                next attempt. Any other exception has the same effect.
+            ValueError: If the answer is not in this format. The model reads the error's message in
+                its next attempt. An exception of another class is treated like a `ValueError`.
         """
         ...
 
     def repair(self, text: str) -> tuple[str, list[Repair]]:
-        """Return the answer in a text, such as the content of its fence, and the repairs.
+        """Return the answer in a text, such as the content of a code fence, and the repairs.
 
-        The repair level `minimal` does not call this method, and only removes a fence around the
-        whole text.
+        Only the repair levels `standard` and `aggressive` call this method. The level `minimal`
+        only removes a code fence around the whole text.
         """
         ...
 

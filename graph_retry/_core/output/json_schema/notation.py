@@ -56,9 +56,9 @@ class _UnsayableError(Exception):
 def describe_type(schema: dict[str, Any]) -> str:
     """Write a JSON Schema as a short notation of the type, for the prompt of a model.
 
-    Definitions that need a name follow the type, a line each. The notation says all that the schema
-    demands. A part that the notation has no words for is written as JSON Schema. Feedback uses the
-    same notation. If the provider has constrained decoding, use it from the first request.
+    Types that the notation refers to by name follow at the end, as `name: type`. A part of the
+    schema that the notation cannot express is written as JSON Schema. Feedback uses the same
+    notation. If the provider has constrained decoding, use it from the first request.
 
     Args:
         schema: A JSON Schema, such as `MyModel.model_json_schema()`.

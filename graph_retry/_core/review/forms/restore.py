@@ -161,7 +161,7 @@ def _branches_to_merge(value: dict[str, Any], field: Field) -> list[dict[str, An
 
 
 def branch_of(found: Sequence[dict[str, Any]], value: Any) -> dict[str, Any]:
-    """Return the branch of a union that a value fits, by its kind, constants and field names.
+    """Return the branch of a union whose JSON type, constants and field names fit a value.
 
     Example:
         >>> branch_of([{"type": "integer"}, {"type": "string"}], "ten")

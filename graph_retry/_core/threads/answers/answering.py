@@ -54,11 +54,11 @@ async def resume(
     again, so the first of several answers to a review wins. If a decision cannot be applied,
     `AnswerRefused` is raised, and the question is asked again.
 
-    A run that asks a question also locks the thread until the run ends, for example while another
-    `Send` branch still runs. The review is then already listed, but an answer waits for the lock.
-    On PostgreSQL, each schema has its own locks. If each tenant has a schema, name the schema in
-    the connection string (`options=-csearch_path=…`). If a session sets the schema only later,
-    threads of two tenants with the same id share one lock.
+    A run that asks a question holds the thread's lock until the run ends. While another `Send`
+    branch still runs, the review is already listed, but an answer waits for the lock. On
+    PostgreSQL, each schema has its own locks. If each tenant has a schema, set it in the connection
+    string (`options=-csearch_path=…`). If a session sets the schema only later, threads of two
+    tenants with the same id share one lock.
 
     Args:
         graph: The compiled graph, or a `RemoteGraph`.

@@ -65,9 +65,8 @@ class Change(TypedDict):
     """The attempt to go back to, and what to change in it.
 
     attempt: The number of the attempt (the first is 1). Without a `decision`, it is made again.
-        With a `decision`, it is not made again, and its review gets the decision.
     params: The fields to change in the params of this attempt (default: none).
-    decision: The new answer to the review of this attempt, such as `reject()`.
+    decision: The new answer to the review of this attempt, instead of making the attempt again.
     reason: The reason, for the ledger.
     """
 
@@ -96,14 +95,15 @@ async def rewind(
     `Send` branch. If the thread has made several calls, pass the `ledger` of one of them, from
     `attempts_of`. `context` is LangGraph's `context` for the new run.
 
-    To rewind a finished call, `rewind` forks the thread, and runs the thread from the fork. If this
-    run crashes, the next run makes anew all calls that the crashed run had not reached.
+    To rewind a finished call, `rewind` forks the thread, and runs the thread from the fork. Later
+    steps run again, but the other calls of the same step keep their attempts. On a server, if this
+    run crashes, the calls of the step that the run had not reached begin anew.
 
     Raises:
-        ValueError: If the attempt or the call does not exist, if its checkpoint was deleted, if
-            the params are not valid for a finished call (a paused call asks again instead), or if
-            the node now gives a finished call other first params. The call is then not made.
-        AnswerRefused: If the node no longer makes a finished call. The thread is then restored.
+        ValueError: If the attempt, its checkpoint or the call does not exist. For a finished call,
+            also if the new params are not valid, or if the node now gives other first params.
+        AnswerRefused: If a paused call refuses the change, and asks again. Also if the run from the
+            fork did not make the finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
             `ledger` is not a `Ledger`.
 

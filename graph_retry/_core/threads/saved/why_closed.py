@@ -257,7 +257,7 @@ def _notes(decisions: Iterable[Mapping[str, Any]]) -> list[_Answered]:
 
 @checked
 def is_rejection(error: Exception, decisions: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether an error of `resume` only reports that one of the decisions rejected the call.
+    """Return whether `resume` raised `error` only because one of the `decisions` is a rejection.
 
     The run of a rejected call may end with `CallCancelled`.
 
