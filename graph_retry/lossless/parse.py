@@ -44,8 +44,8 @@ def read(
     - The other exceptions apply only to the levels `standard` and `aggressive`, as repairs:
       - `NaN` and `Infinity` are read.
       - An escape that probably means a backslash and a letter, as in a regular expression, is read
-        so, or the text is refused.
-      - If the whole text is one JSON string with an object or array in it, this is the value.
+        as these two characters, or the text is refused.
+      - If the whole text is one JSON string that contains JSON, the object or array in it is read.
 
     If the text has no object or array, the answer may be one JSON number, string or literal, alone
     in a code fence, or with tags, emphasis or a label around it, as in `Answer: 42</s>`. Python's

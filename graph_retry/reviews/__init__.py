@@ -157,7 +157,7 @@ def output_read(review: Review) -> Any:
 def foreseen(review: Review, decision: Mapping[str, Any]) -> list[str]:
     """List the errors that an answer would have, as texts. At most five errors are listed.
 
-    The errors are found by the JSON Schemas of the review. The run may find more errors.
+    This function validates by the JSON Schemas of the review. The run may find more errors.
 
     Example:
         >>> from graph_retry import edit, pending_reviews

@@ -116,8 +116,8 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
     approvals are not allowed, the edit calls the model again.
 
     Give the names of fields, not paths such as `/options/top`. An object changes only the keys that
-    it names. It replaces the whole field if it has another discriminator than the old value, or is
-    JSON text. The texts of a form are converted to the types of the fields (bytes: from text or
+    it names. But an object that is written as JSON text, or has a new discriminator, replaces the
+    whole field. The texts of a form are converted to the types of the fields (bytes: from text or
     base64). A message needs a `role`, or the `type` of LangChain. Params of the type `dict` declare
     no types. Their edit is refused if a new name resembles an existing name, or if a text in place
     of a number, list or object cannot be read as one.

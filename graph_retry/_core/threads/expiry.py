@@ -140,9 +140,9 @@ async def expire_reviews(
     If several sweeps run at the same time, only one of them ends a review. If a person answers the
     review meanwhile, that answer counts. On a server, a sweep does not wait for runs it started.
 
-    A sweep can also remind people of reviews that have not expired. It sends each reminder once.
-    The next sweep repeats a failed message, and a crash may repeat one message. A deferred review
-    gets no reminder before its new time.
+    Sweeps can also remind people of reviews that have not expired. Each reminder is sent once. But
+    the next sweep repeats a failed message, and a crash may repeat one message. A deferred review
+    gets no reminder before the time to which it was deferred.
 
     Args:
         source: A compiled graph, or a client of `langgraph_sdk`; see `list_reviews`.
@@ -160,10 +160,10 @@ async def expire_reviews(
         `CallCancelled`.
 
     Raises:
-        ExceptionGroup: If some threads could not be continued, or some messages failed. The sweep
-            first ends with all other threads and messages.
-        TypeError: If `source` is a checkpointer, or if reminders are set and `source` is a client.
-            (The sent reminders are recorded in a checkpointer, which a client lacks.)
+        ExceptionGroup: If some threads could not be continued, or some messages failed. All other
+            threads and messages are handled first.
+        TypeError: If `source` is a checkpointer. Also if reminders are set and `source` is a
+            client: sent reminders are recorded in a checkpointer, which a client lacks.
         ValueError: If only one of `remind_after` and `notify` is given.
 
     Example:

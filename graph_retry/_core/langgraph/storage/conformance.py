@@ -23,7 +23,7 @@ from graph_retry._core.langgraph.storage.stores import store_of
 async def check_store(
     saver: BaseCheckpointSaver[Any], other: BaseCheckpointSaver[Any] | None = None
 ) -> None:
-    """Check that the storage of a saver keeps what `graph_retry.plugins.Store` promises.
+    """Check that the storage of a saver keeps what `graph_retry.threads.Store` promises.
 
     Args:
         saver: An empty saver, after its `setup`.

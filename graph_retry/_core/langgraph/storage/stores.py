@@ -41,7 +41,7 @@ class ProcessLock(Protocol):
         ...
 
     def release(self) -> None:
-        """Release the lock, and close what it needs; a second call changes nothing."""
+        """Release the lock, and close its connection or file. A second call changes nothing."""
 
 
 class Store:
@@ -67,7 +67,7 @@ class Store:
 
     @property
     def identity(self) -> Any:
-        """The object that identifies the storage; with strict msgpack, the saver is a clone."""
+        """The object that identifies the storage, even if LangGraph has cloned the saver."""
         shared = (getattr(self.saver, name, None) for name in ("conn", "storage"))
         return next((owned for owned in shared if owned is not None), self.saver)
 

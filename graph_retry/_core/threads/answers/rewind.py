@@ -66,7 +66,7 @@ class Change(TypedDict):
 
     attempt: The number of the attempt (the first is 1). Without a `decision`, it is made again.
     params: The fields to change in the params of this attempt (default: none).
-    decision: The new answer to the review of this attempt, instead of making the attempt again.
+    decision: Instead of a new attempt, a new answer to the attempt's review, such as `reject()`.
     reason: The reason, for the ledger.
     """
 
@@ -101,7 +101,7 @@ async def rewind(
 
     Raises:
         ValueError: If the attempt, its checkpoint or the call does not exist. For a finished call,
-            also if the new params are not valid, or if the node now gives other first params.
+            also if the new params are not valid, or if the node now calls with other first params.
         AnswerRefused: If a paused call refuses the change, and asks again. Also if the run from the
             fork did not make the finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
