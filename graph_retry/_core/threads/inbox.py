@@ -64,9 +64,8 @@ async def list_reviews(
         limit: Maximum number of reviews to return (default: all).
         before: The last review of the previous page. Only older reviews are listed (default: start
             at the newest).
-        config: Values for the runs that continue answered threads: tags, metadata, callbacks and
-            keys of `configurable` other than `thread_id`. Each listed review has these values in
-            its `config`.
+        config: Tags, metadata, callbacks and keys of `configurable` (no `thread_id`) for the runs
+            that continue answered threads. Each listed review has these values in its `config`.
         labels: Only reviews of calls that have at least these `labels`.
 
     Raises:

@@ -102,6 +102,7 @@ async def rewind(
     Raises:
         ValueError: If the attempt, its checkpoint or the call does not exist. For a finished call,
             also if the new params are not valid, or if the node now calls with other first params.
+            The thread then keeps its state.
         AnswerRefused: If a paused call refuses the change, and asks again. Also if the run from the
             fork did not make the finished call. The thread is then restored.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
