@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar, Unpack, cast, get_type_hints
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
+from langgraph.config import get_config
 from langgraph.func import task
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
@@ -209,12 +210,14 @@ class _Reviewed(RunnableLambda[Any, Any]):
             return self._kind.update_of((await self._kind.call(again, input).ainvoke())[0])
 
     def _again(self, input: Any) -> _Again:
-        is_whole = bool(getattr(self._node, "checkpointer", None))
-        if is_whole and var_child_runnable_config.get() is None:  # No node runs it.
-            raise TypeError(
-                f"`{self.name}` is a whole graph, and its review needs another graph around it: "
-                f"add it with `add_node`. {_IN_FUNCTIONS}"
-            )
+        if getattr(self._node, "checkpointer", None):
+            try:
+                get_config()
+            except RuntimeError:  # No node runs it.
+                raise TypeError(
+                    f"`{self.name}` is a whole graph, and its review needs another graph around "
+                    f"it: add it with `add_node`. {_IN_FUNCTIONS}"
+                ) from None
         return _Again(self._node, input, self._kind)
 
 

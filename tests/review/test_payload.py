@@ -318,7 +318,7 @@ def test_every_fact_is_documented() -> None:
     page = Path(__file__).parents[2].joinpath("docs/reviews.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.+?) \|", page.partition("| key | content |")[2], re.MULTILINE)
     keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
-    assert "`attempt` is `attempt_count`" in page
+    assert "the field `attempt` has the key `attempt_count`" in " ".join(page.split())
     keys |= {"attempt_count", *(each.name for each in fields(Review))}
     assert keys >= build_payload(question()).keys()
     assert SHOWN.keys() <= {*IN_JSON}
