@@ -149,3 +149,45 @@ def test_a_call_that_is_reviewed_in_any_case_needs_a_checkpointer_first(mode, fo
         with pytest.raises(InterventionRequired, match=r"`review='always'`.*give the graph"):
             mode.invoke(graph, {"params": {"n": 0}})
     assert len(model.calls) == reviewer
+
+
+ASKED = []
+
+
+def forgets_params(params):
+    ASKED.append(params)
+    {**params, "model": "large"}  # noqa: B018
+
+
+def forgets_a_text(params):
+    ASKED.append(params)
+    f"{params} and more"
+
+
+def forgets_a_name(params):
+    ASKED.append(params)
+    params  # noqa: B018
+
+
+@pytest.mark.parametrize("function", [forgets_params, forgets_a_text, forgets_a_name])
+def test_a_model_that_forgets_its_return_is_refused(function):
+    """Its None would be a success."""
+    ASKED.clear()
+    with pytest.raises(TypeError, match=r"`forgets_\w+` never returns what it computes in line "):
+        retry_llm_call(function, {"prompt": "x"})
+    assert not ASKED
+
+
+def test_a_model_that_returns_nothing_is_told(caplog):
+    """Without `output`, unless the function declares that it returns None."""
+
+    def says(params):
+        ASKED.append(params)
+
+    def acts(params) -> None:
+        ASKED.append(caplog.text)
+
+    retry_llm_call(acts, "x", name="acts")
+    assert not caplog.text
+    retry_llm_call(says, "x")
+    assert "`says` returns no value, so its output is always None: add `return`" in caplog.text

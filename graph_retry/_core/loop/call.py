@@ -34,6 +34,7 @@ from graph_retry._core.loop.after_attempt import reviewed_later
 from graph_retry._core.loop.asking.hooks import warn_of_unused
 from graph_retry._core.loop.outcome import (
     Outcome,
+    check_returns,
     needs_repair,
     outcome_of_error,
     outcome_of_result,
@@ -215,6 +216,7 @@ async def _open(
         if record["number"] == 1:
             check_first(given, params)
             warn_of_unused(given.plan)
+            check_returns(given.plan)
         run.emit("attempt_started", record["number"])
     replaced = stubs_again(attempts) if copied or ledger_is_old else None
     return _Opened(loop, record, params, stubs, replaced)

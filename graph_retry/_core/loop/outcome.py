@@ -16,11 +16,16 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from graph_retry._core.ground.credentials import without_keys
-from graph_retry._core.ground.functions.calling import declared_result, returns_nothing
+from graph_retry._core.ground.functions.calling import (
+    declared_result,
+    forgotten,
+    returns_nothing,
+)
 from graph_retry._core.ground.functions.kinds import misfit
 from graph_retry._core.ground.functions.signatures import name_of
 from graph_retry._core.ground.issues import attempt, excerpt, json_problem, wrap_error
 from graph_retry._core.ground.json import as_text
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import redacted_in_logs
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.run_config import current_saver
@@ -164,6 +169,23 @@ def outcome_of_result(plan: Plan[Any], result: Any, heard: Heard) -> Outcome:
     if failure is not None and failure["type"] == "TypeError":
         tell(failure["message"], place_of(plan.llm_call), plan.settings.redact)
     return outcome
+
+
+def check_returns(plan: Plan[Any]) -> None:
+    """Check whether `llm_call` ever returns a value. Without `output=`, None would be a success.
+
+    Raises:
+        TypeError: If the function computes a value, and never returns one.
+    """
+    if plan.is_node:
+        return
+    name = name_of(plan.llm_call, "llm_call")
+    if (line := forgotten(plan.llm_call)) is not None:
+        raise TypeError(f"`{name}` never returns what it computes in {line}: add `return`.")
+    is_meant = declared_result(plan.llm_call) is type(None)
+    if plan.validator is None and not is_meant and returns_nothing(plan.llm_call):
+        what = "`%s` returns no value, so its output is always None: add `return`, or declare "
+        warn_once(_LOG, f"{what}that it returns None (`-> None`)", name)
 
 
 def _tell_unlike(plan: Plan[Any], result: Any) -> None:

@@ -35,7 +35,8 @@ from graph_retry._core.ground.functions.limits import Limits
 _LOG = logging.getLogger("graph_retry")
 
 YIELDING = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-_COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"}
+_COMPUTING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT", "BUILD_MAP", "DICT_UPDATE"}
+_COMPUTING |= {"LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "BUILD_STRING"}
 _NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "EXTENDED_ARG"}
 _PURE = (all, any, bool, callable, dict, hasattr, isinstance, issubclass, len, replace)
 
@@ -332,8 +333,8 @@ def declared_result(function: Callable[..., Any] | Runnable[Any, Any]) -> Any:
 def forgotten(function: Callable[..., Any] | Runnable[Any, Any]) -> str | None:
     """Return the line on which a function forgets to return the result it computes, or None.
 
-    The function has no `return` with a value. It drops a comparison, or the result of a function
-    that only computes (in `_PURE`) or that makes a `Decision`.
+    The function has no `return` with a value. It drops a name, a dict, an f-string, a comparison,
+    or the result of a function that only computes (in `_PURE`) or that makes a `Decision`.
     """
     code = code_of(function)
     if code is None or not _gives_none(code):
@@ -355,7 +356,7 @@ def _makes_decision(function: Any) -> bool:
 def _dropped(code: CodeType) -> list[tuple[str, int]]:
     """List the results that code computes and drops, as (name of the called function, line).
 
-    A comparison has the name "". Any other name comes from the bytecode that begins at the same
+    Without a call, the name is "". Any other name comes from the bytecode that begins at the same
     place as the call, if this bytecode loads only one name.
     """
     steps, found = [*get_instructions(code)], list[tuple[str, int]]()
@@ -363,7 +364,7 @@ def _dropped(code: CodeType) -> list[tuple[str, int]]:
         at = before.positions
         if step.opname != "POP_TOP" or at is None:
             continue
-        if before.opname in _COMPARING:
+        if before.opname in _COMPUTING and before.argval != "self":  # As in `self.n: int`.
             found.append(("", at.lineno or 0))
         elif before.opname.startswith("CALL"):
             # Positions are lines and columns. Here the first line and the first column matter.
