@@ -103,6 +103,11 @@ def test_a_refusal_says_why(answer: Any, why: str) -> None:
         ("a", edit(prompt="b"), "edit(value=…)"),
         ("a", edit(value=5), "expects a text"),
         ({"model": "small"}, edit(modle="large"), "Did you mean `model`?"),
+        (
+            {"model": "small"},
+            edit(model="large", by="ada"),
+            'write it beside `params`, as in {**edit(…), "by": …}. To add such a field, send both.',
+        ),
     ],
 )
 def test_an_edit_of_untyped_params_is_known_or_refused(params: Any, answer: Any, why: str) -> None:
@@ -117,6 +122,20 @@ def test_a_field_with_a_name_like_another_can_be_added() -> None:
     verdict = judge(edit(modle="x", model="small"), question({"model": "small"}))
     assert isinstance(verdict, Accepted)
     assert verdict.params == {"model": "small", "modle": "x"}
+
+
+@pytest.mark.parametrize(
+    ("params", "answer"),
+    [
+        ({"channel": "mail"}, edit(channel="post")),
+        ({"model": "small"}, {**edit(channel="post"), "channel": "python"}),
+    ],
+)
+def test_a_field_with_the_name_of_a_key_can_be_edited_and_added(params: Any, answer: Any) -> None:
+    """If the params have it, or if the decision has this key as well."""
+    verdict = judge(answer, question(params))
+    assert isinstance(verdict, Accepted)
+    assert verdict.params == {**params, "channel": "post"}
 
 
 def test_edit_of_a_text_says_how_a_bare_value_is_edited() -> None:

@@ -67,6 +67,9 @@ class Decision(TypedDict):
     channel: NotRequired[str]
 
 
+BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
+"""The keys of a decision that say which question it is for, and who sent it."""
+
 _FIELDS = "a dict of the fields to change (`edit(value=…)` for params that are a single value)"
 _HOW = (
     "the result of `approve()`, `edit(…)` or `reject(…)`, or JSON (the value for "

@@ -27,6 +27,7 @@ from graph_retry._core.output.misplaced import moved, moves
 from graph_retry._core.output.validator import format_issues
 from graph_retry._core.params.codec import ParamsInvalid
 from graph_retry._core.params.patch import Encoded, apply_patch
+from graph_retry._core.review.answers import BINDING
 from graph_retry._core.review.forms.originals import (
     LostDigitsError,
     UnreadableError,
@@ -72,6 +73,14 @@ def changes_of(given: Reading, question: Question) -> dict[str, Any]:
         changes[name] = new[name]
         if name in question.locked:
             problem = f"`{name}` is locked: leave it unchanged."
+            issues.append(issue((label,), problem, "unreadable"))
+        is_new = name not in original and name not in (codec.fields or ())
+        if name in BINDING and is_new and name not in given.decision:
+            beside = f'{{**edit(…), "{name}": …}}'
+            problem = (
+                f"`{name}` is a key of the decision, and not a field of the params: write it "
+                f"beside `params`, as in {beside}. To add such a field, send both."
+            )
             issues.append(issue((label,), problem, "unreadable"))
         if is_private and (hidden := hidden_in(new[name], shown, original)):
             issues.append(issue((label,), f"`{name}` {hidden}", "unreadable"))

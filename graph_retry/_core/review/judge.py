@@ -13,7 +13,7 @@ from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError
 from graph_retry._core.ground.issues import cut, literal, wrap_error
 from graph_retry._core.ground.json import NotJsonError, is_array, is_object, read_json
 from graph_retry._core.ground.wording import did_you_mean
-from graph_retry._core.review.answers import Decision
+from graph_retry._core.review.answers import BINDING, Decision
 from graph_retry._core.review.clients.table import (
     NO_FIELDS,
     Entry,
@@ -35,9 +35,6 @@ from graph_retry._core.review.review_record import Question, Reading, Refused
 from graph_retry.lossless._ground import error_text
 
 _OF_VALID_OUTPUT: dict[str, str] = {"retry": "edit", "accept": "approve"}
-BINDING = ("attempt", "review_id", "decision_id", "by", "channel")
-"""The keys of a decision that say which question it is for, and who sent it."""
-
 _COMMON = ("type", "action", *BINDING, "message", "reason")
 # Clients add these keys for their own use. The keys are ignored, because they decide nothing.
 _EXTRA = ("id", "interrupt_id", "thread_id", "metadata", "timestamp", "acceptAllowed", "editsMade")
