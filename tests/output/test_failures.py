@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter, ValidationError
 
-from graph_retry import Completion, approve, edit
+from graph_retry import Completion, approve, edit, retry_llm_call
 from graph_retry._core.output.failures import (
     BudgetExceededError,
     failure_of,
@@ -273,3 +273,9 @@ def test_a_default_kind_is_no_known_kind(error, is_unknown):
     """An unknown exception is `rejected_input` by default, and the failure says so."""
     assert failure_of(error).get("is_unknown", False) is is_unknown
     assert "is_unknown" not in failure_of(error, "rejected_input")
+
+
+def test_usage_that_is_no_dict_is_told(caplog):
+    """A budget would count it as nothing. The answer is kept, because it is paid for."""
+    assert retry_llm_call(lambda _: Completion("7", usage=12), {}, output=int) == 7
+    assert "the `usage` of a `Completion` is 12, and is dropped: give a dict" in caplog.text

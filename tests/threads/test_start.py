@@ -7,6 +7,7 @@ from typing import Annotated
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -123,6 +124,24 @@ def test_an_answer_beside_an_input_is_refused(form, more):
 
     with pytest.raises(TypeError, match="`start` cannot be combined"):
         resume(graph, thread(), start=GIVEN, **more)
+
+
+def test_a_decision_in_place_of_an_input_is_told(form, caplog):
+    """The thread has begun, so the decision would be dropped, and the question would stay."""
+    graph = one_call(form, None, Model(), InMemorySaver())
+    resume(graph, thread(), start=GIVEN)
+    with pytest.raises(TypeError, match=r"`start` is the decision `edit`.*call `resume\("):
+        resume(graph, thread(), start=edit(n=1))
+    assert len(pending_reviews(graph, thread())) == 1
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def job(given):
+        return retry_llm_call(Model(), given["params"], output=dict[str, int])
+
+    resume(job, thread(), start=edit(n=0))  # The input of an entrypoint may be such a dict.
+    assert not caplog.text
+    resume(job, thread(), start=edit(n=1))
+    assert "`start` is the decision `edit`" in caplog.text
 
 
 def test_a_stream_starts_and_continues_in_the_same_way():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -13,12 +14,16 @@ from pydantic_core import to_jsonable_python
 
 from graph_retry._core.ground.issues import attempt, cut, excerpt, json_problem
 from graph_retry._core.ground.json import is_array, is_number, is_object
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.output.failures import is_complete
 from graph_retry._core.output.providers.google import BLOCKED
 from graph_retry._core.output.providers.langchain import finish_reason, reasoning_in, refusal_in
 from graph_retry._core.output.providers.objects import blocked, message_of, token_name_of
 from graph_retry._core.output.validator import Validator
+from graph_retry.lossless._ground import as_repr
 from graph_retry.lossless.results import Wanted
+
+_LOG = logging.getLogger("graph_retry")
 
 _MAX_USAGE = 10_000
 _MAX_WORDS = 4_000
@@ -40,6 +45,12 @@ class Completion:
     text: str
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Log a warning if `usage` is no dict. The answer is paid for, so this is no error."""
+        if self.usage is not None and not is_object(cast("Any", self.usage)):
+            what = "the `usage` of a `Completion` is %s, and is dropped: give a dict of token "
+            warn_once(_LOG, what + 'counts, such as {"total_tokens": 12}', as_repr(self.usage, 80))
 
 
 class Reading(NamedTuple):

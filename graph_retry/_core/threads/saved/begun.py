@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import logging
+from typing import Any, NamedTuple, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from graph_retry._core.ground.json import is_object
 from graph_retry._core.langgraph.open_questions import interventions, result_at
+from graph_retry._core.review.answers import Decision, DecisionType
 from graph_retry._core.threads.saved.graphs import get_state
 from graph_retry._core.threads.saved.thread_state import open_questions
+
+_LOG = logging.getLogger("graph_retry")
 
 
 class Begun(NamedTuple):
@@ -34,9 +39,28 @@ async def begun(graph: Any, config: RunnableConfig, start: Any) -> Begun:
     state = await get_state(graph, config)
     if state.created_at is None:
         return Begun(given=start)
+    _check_input(graph, start)
     if not await _waits(graph, config, state):
         return Begun()
     return Begun(waits=True, state=result_at(state))
+
+
+def _check_input(graph: Any, start: Any) -> None:
+    """Check that `start`, which is dropped now, is not meant as an answer to the thread's question.
+
+    Raises:
+        TypeError: If `start` is a decision, and the state of the graph has no key `type`.
+    """
+    is_decision = is_object(start) and start.get("type") in get_args(DecisionType)
+    if not is_decision or "type" in graph.channels or start.keys() - Decision.__annotations__:
+        return
+    told = (
+        "`start` is the decision `%s`, but it is the input of a new thread, and this thread has "
+        "begun: to answer its question, call `resume(graph, config, decision)`"
+    )
+    if hasattr(graph, "builder"):
+        raise TypeError(f"{told % start['type']}.")
+    _LOG.warning(told, start["type"])  # The input of an entrypoint may be such a dict.
 
 
 async def _waits(graph: Any, config: RunnableConfig, state: StateSnapshot) -> bool:
