@@ -1,6 +1,7 @@
 """Calls that stream: what they give, what stops them, what is seen of them on the way."""
 
 import json
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -206,6 +207,26 @@ def test_a_generator_that_also_returns_a_value_is_told():
 
     with pytest.raises(AttemptsExhausted, match="yields pieces and then returns `list`"):
         retry_llm_call(answer, {}, output=list[int], review=False)
+
+
+@pytest.mark.parametrize("output", [None, Person])
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        ([GOOD[:9], GOOD[:11], GOOD], True),
+        ([GOOD[:9], GOOD], True),
+        (["1", "12", "123"], False),
+        (["=" * 9, "=" * 9], False),
+        ([GOOD], False),
+        ([GOOD[:9], GOOD[9:]], False),
+    ],
+)
+def test_pieces_that_each_repeat_the_piece_before_are_told(caplog, output, pieces, told):
+    """They are joined like all pieces, because a text may repeat itself; the log says so."""
+    name = f"{output} from {pieces}"
+    with suppress(AttemptsExhausted):
+        retry_llm_call(lambda _: iter(pieces), {}, output=output, review=False, name=name)
+    assert ("begins with the piece before" in caplog.text) == told
 
 
 def test_without_output_a_message_is_a_message(mode):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk, ToolCallChunk, message_chunk_to_message
@@ -134,6 +135,16 @@ class Pieces:
         }
         # LangChain's parsers stream no `parsed` key if there is nothing to parse.
         return {"parsed": None, **made} if made.keys() == {"raw", "parsing_error"} else made
+
+    @property
+    def repeats(self) -> bool:
+        """Whether each piece of text begins with the whole piece before and more, as if it grew.
+
+        The last piece but one must have 8 characters, because shorter ones may agree by chance.
+        """
+        pairs = [*pairwise(text for text in self._texts if text)]
+        grows = all(after.startswith(before) and after != before for before, after in pairs)
+        return grows and bool(pairs) and len(pairs[-1][0]) >= 8
 
     @property
     def is_empty(self) -> bool:

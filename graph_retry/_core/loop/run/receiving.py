@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from graph_retry._core.ground.issues import attempt
 from graph_retry._core.ground.json import ABSENT
+from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import redacted
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
@@ -18,6 +20,13 @@ from graph_retry.records import Attempt
 if TYPE_CHECKING:
     from graph_retry._core.output.partial.early_end import Watch
     from graph_retry._core.output.partial.growing import GrowingArguments
+
+
+_LOG = logging.getLogger("graph_retry")
+_REPEATS = (
+    "each piece of the stream of `%s` begins with the piece before, but the pieces are joined: "
+    "yield only the new text of each piece, or return the last piece"
+)
 
 
 class Reception:
@@ -80,6 +89,8 @@ class Reception:
 
     def result(self) -> Any:
         """Return the joined pieces, as a function without a stream would return them."""
+        if self._pieces.repeats:
+            warn_once(_LOG, _REPEATS, self._settings.name)
         return self._pieces.result(as_message=self._validator is None)
 
     @property
