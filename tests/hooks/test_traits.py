@@ -44,10 +44,13 @@ LATE = escalate({5: {"model": 9}})
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({**ONCE, "on_retry": Larger()}, "attempt 1, but `auto_retries=0` and `review=False`"),
+        ({**ONCE, "on_retry": Larger()}, "with `auto_retries=0` and `review=False`"),
         ({**ONCE, "feedback": "errors_only"}, "hook `feedback` of"),
-        ({**ONCE, "on_retry": LATE, "auto_retries": 4}, "attempt 5, but `auto_retries=4`"),
-        ({"on_retry": LATE, "max_attempts": 5}, "attempt 5, but `max_attempts=5` allows no"),
+        (
+            {**ONCE, "on_retry": LATE, "auto_retries": 4},
+            "after attempt 5, but no attempt follows that one with `auto_retries=4`",
+        ),
+        ({"on_retry": LATE, "max_attempts": 5}, "that one with `max_attempts=5`. Raise"),
         ({**ONCE, "on_retry": LATE, "auto_retries": 5}, None),
         ({**ONCE, "on_retry": Larger(), "reviewer": lambda review: None}, None),
         ({"on_retry": LATE, "feedback": "errors_only"}, None),
