@@ -4,6 +4,7 @@ import functools
 import types
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
@@ -20,6 +21,9 @@ from graph_retry import (
     retry_llm_call,
 )
 from tests.loops import State, answer, reviews, thread
+
+CHAT = FakeListChatModel(responses=[])
+"""A model that would fail at each call."""
 
 
 class Image(BaseModel):
@@ -136,6 +140,8 @@ MISSING = "do not fit its arguments: missing a required (keyword-only )?argument
         (lambda *, a: a, {"b": 1}, MISSING),
         (lambda *, a: a, {"a": 1, "b": 1}, "do not fit its arguments: got an unexpected keyword"),
         (lambda *, a: a, None, MISSING),
+        (CHAT, {"prompt": "x"}, "takes a text or a list of messages, but the params are a `dict`"),
+        (CHAT | str, Image(prompt="a cat"), "messages, but the params are an `Image`: give a"),
         (lambda a, b: a, {"a": 1, "b": 1}, r"needs `b`.*`lambda params: llm_call\(\*\*params\)`"),
     ],
 )

@@ -1,14 +1,17 @@
-"""Read the fields of params by name, and write the names of fields and classes for errors."""
+"""Read the fields of params by name, spell them for errors, and know who takes no fields."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, get_args
 
+from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
 
 from graph_retry._core.ground.json import is_object, pointer_parts
+from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry.lossless._ground import escaped
 
 
@@ -50,3 +53,21 @@ def class_label(cls: type[Any]) -> str:
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return escaped(f"{cls.__module__}.{cls.__name__}")
+
+
+def check_prompt(llm_call: Any, name: str, kind: type[Any]) -> None:
+    """Raise if a language model of LangChain, or a chain that begins with one, gets no prompt.
+
+    It would raise an error in each attempt, and no edit of a reviewer could help.
+    """
+    declared: Any = None
+    with suppress(Exception):  # A runnable of the user may declare no input.
+        declared = getattr(llm_call, "InputType", None)
+    kinds = [each for each in get_args(declared) if isinstance(each, type)]
+    is_model = any(issubclass(each, PromptValue) for each in kinds)
+    if is_model and kind is not object and not issubclass(kind, PromptValue | str | Sequence):
+        raise TypeError(
+            f"`{name}` takes a text or a list of messages, but the params are "
+            f"{quoted_with_article(kind.__name__)}: give a function of the params as `llm_call`, "
+            "e.g. `lambda params: model.invoke(params['prompt'])`."
+        )

@@ -27,6 +27,7 @@ from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.output.build import SchemaOfParams, build_validator
 from graph_retry._core.output.validator import Validator, format_issues
 from graph_retry._core.params.codec import ParamsCodec
+from graph_retry._core.params.fields import check_prompt
 from graph_retry.lossless._ground import escaped
 
 
@@ -91,6 +92,7 @@ def make_plan(
     check_fields("`locked` names", settings.locked, codec.fields or None)
     passing, declared = _signature(llm_call)
     passing.check_kind(codec.params_class)
+    check_prompt(llm_call, passing.name, codec.params_class)
     if declared is not None:
         _check_declared(llm_call, declared, codec)
     validator = _validator(output, settings)
