@@ -10,7 +10,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import StateGraph
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -360,3 +361,20 @@ def test_a_state_without_a_key_for_any_result_is_refused_before_a_call_is_paid(m
     run(retry_node(), WithLedger)
     (warned,) = warnings_of(caplog)
     assert told in warned
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_sends_that_write_a_key_without_a_reducer_cost_no_call(mode, width):
+    """LangGraph refuses such a step after its calls; one `Send` alone writes each key once."""
+    calls = []
+    node = create_retry_node(calls.append, dict, name="extract")
+    graph = StateGraph(WithLedger).add_node("ask", node)
+    sent = [Send("ask", {"params": {"n": n}}) for n in range(width)]
+    graph = graph.add_conditional_edges(START, lambda _: sent, ["ask"]).compile(InMemorySaver())
+    if width == 1:
+        mode.invoke(graph, {}, thread())
+    else:
+        told = r"several `Send`s .* the retry node `extract`, .* need a reducer, .*: attempts\."
+        with pytest.raises(ValueError, match=told):
+            mode.invoke(graph, {}, thread())
+    assert len(calls) == (width == 1)

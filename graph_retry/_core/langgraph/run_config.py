@@ -9,7 +9,7 @@ missing, the loop works without it, and `tests/langgraph/test_run_config.py` fai
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
-from langgraph.channels.base import BaseChannel
+from langgraph.channels import BaseChannel, LastValue, Topic
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.types import Send
 from typing_extensions import TypeIs
 
 from graph_retry._core.state.namespaces import CONFIG_NAMESPACE, around, namespace_named
@@ -94,18 +95,33 @@ def state_keys_around(configurable: Mapping[str, Any]) -> Collection[str] | None
     return None if found is None else found.channels
 
 
+def sent_twice(configurable: Mapping[str, Any], written: Iterable[str]) -> list[str]:
+    """Return the keys of `written` without a reducer, if several `Send`s of a step run this node.
+
+    After such a step, LangGraph raises an `InvalidUpdateError`.
+    """
+    found = reader_in(configurable)
+    plain = [key for key in written if found and isinstance(found.channels.get(key), LastValue)]
+    if found is None or not plain:
+        return []
+    topics = [each for each in found.channels.values() if isinstance(each, Topic)]
+    sent = [one for each in topics if each.is_available() for one in each.get()]
+    same = [one for one in sent if isinstance(one, Send) and one.node == found.task.name]
+    return plain if len(same) > 1 else []
+
+
 class Reader(NamedTuple):
     """The function with which a task reads the channels of its graph.
 
     key: The key of the function in `configurable`.
     read: The function.
-    channels: The names of the channels.
+    channels: The channels by name.
     task: LangGraph's object with the path of the task and the task's writes so far.
     """
 
     key: str
     read: partial[Any]
-    channels: Collection[str]
+    channels: Mapping[str, BaseChannel[Any, Any, Any]]
     task: Any
 
     @property
@@ -119,7 +135,7 @@ def reader_in(configurable: Mapping[str, Any]) -> Reader | None:
     for key, value in configurable.items():
         if not isinstance(value, partial):
             continue
-        channels = next((each.keys() for each in value.args if _are_channels(each)), None)
+        channels = next((each for each in value.args if _are_channels(each)), None)
         task = next((each for each in value.args if _is_task(each)), None)
         if channels is not None and task is not None:
             return Reader(key, value, channels, task)
@@ -132,7 +148,7 @@ def is_sent(configurable: Mapping[str, Any]) -> bool:
     return found is not None and "push" in str(found.task.path[0])
 
 
-def _are_channels(given: object) -> TypeIs[Mapping[str, Any]]:
+def _are_channels(given: object) -> TypeIs[Mapping[str, BaseChannel[Any, Any, Any]]]:
     if not isinstance(given, Mapping) or not given:
         return False
     return all(isinstance(each, BaseChannel) for each in cast("Mapping[str, Any]", given).values())

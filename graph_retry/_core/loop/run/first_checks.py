@@ -23,7 +23,7 @@ from graph_retry._core.ground.json import is_array, is_object, pointer
 from graph_retry._core.ground.logs import warn_once
 from graph_retry._core.ground.redact import redacted_path
 from graph_retry._core.ground.wording import meaning, near_miss
-from graph_retry._core.langgraph.run_config import state_keys_around
+from graph_retry._core.langgraph.run_config import sent_twice, state_keys_around
 from graph_retry._core.loop.run.plan import Plan, check_fields
 from graph_retry._core.loop.run.settings import Settings
 from graph_retry._core.loop.run.step import StepInput
@@ -131,9 +131,15 @@ def _check_output_key(settings: Settings, caller: RunnableConfig) -> None:
     """Warn that the graph around a retry node has no state key for the node's output.
 
     Raises:
-        ValueError: If the graph has no key for any result of the node, such as its ledger.
+        ValueError: If no result of the node has a key, or if several `Send`s write a plain key.
     """
-    known = state_keys_around(caller.get("configurable", {}))
+    around = caller.get("configurable", {})
+    if clash := sent_twice(around, [key for of, key in settings.keys.items() if of != "params"]):
+        raise ValueError(
+            f"several `Send`s of one step run the retry node `{settings.name}`, and these state "
+            f"keys need a reducer, as in `Annotated[list, reducer]`: {', '.join(clash)}."
+        )
+    known = state_keys_around(around)
     output = settings.keys["output"]
     if known is None or output in known:
         return
