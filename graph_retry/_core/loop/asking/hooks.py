@@ -79,8 +79,8 @@ def warn_of_unused(plan: Plan[Any]) -> None:
         if (first := getattr(hook, "from_attempt", 1)) > last:
             warn_once(
                 _LOG,
-                "hook `%s` of `%s` is never used: it may change the params after attempt %s, but no "
-                "attempt follows that one with %s. Raise this limit, or leave the hook out",
+                "hook `%s` of `%s` is never used: it may change the params after attempt %s, but "
+                "no attempt follows that one with %s. Raise this limit, or leave the hook out",
                 *(name_of(hook, "on_retry"), settings.name, str(first), limit),
             )
 
