@@ -348,6 +348,7 @@ def restarted(request, monkeypatch):
         OPENED.pop().close()
 
 
+@pytest.mark.filterwarnings("ignore:Pickle, copy, and deepcopy support")  # Python 3.12 and 3.13
 @pytest.mark.parametrize("kind", TOLD)
 def test_data_that_can_be_read_tells_calls_apart(kind, restarted):
     """Protects document b from the result of a, and a from a second call, which would be paid."""
