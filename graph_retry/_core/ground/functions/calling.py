@@ -35,9 +35,8 @@ from graph_retry._core.ground.functions.limits import Limits
 _LOG = logging.getLogger("graph_retry")
 
 YIELDING = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-_COMPUTING = tuple(
-    "COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT BUILD_MAP DICT_UPDATE BUILD_STRING "
-    "LOAD_FAST LOAD_GLOBAL LOAD_DEREF".split()  # noqa: SIM905
+_COMPUTING = re.compile(
+    "COMPARE_OP|CONTAINS_OP|IS_OP|UNARY_NOT|DICT_UPDATE|BUILD_(MAP|STRING)|LOAD_(FAST|GLOBAL|DEREF)"
 )
 """How the instructions begin that only compute, such as LOAD_FAST_BORROW of Python 3.14."""
 _NAMING = {"LOAD_GLOBAL", "PUSH_NULL", "EXTENDED_ARG"}
@@ -367,7 +366,7 @@ def _dropped(code: CodeType) -> list[tuple[str, int]]:
         at = before.positions
         if step.opname != "POP_TOP" or at is None:
             continue
-        if before.opname.startswith(_COMPUTING) and before.argval != "self":  # As in `self.n: int`.
+        if _COMPUTING.match(before.opname) and before.argval != "self":  # As in `self.n: int`.
             found.append(("", at.lineno or 0))
         elif before.opname.startswith("CALL"):
             # Positions are lines and columns. Here the first line and the first column matter.
