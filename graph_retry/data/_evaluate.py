@@ -66,6 +66,7 @@ class EvaluateOptions(RetryOptions, total=False):
     limit: A `Budget` or `SharedBudget` of `tokens`, `cost` or `seconds`. When the budget is spent,
         no further call starts. The `price` of the budget also gives the `cost` in the results.
     path: A file that stores each result. Another run with the same file skips the stored calls.
+        The file knows only names: give a new one if a model, a prompt or an option changes.
     progress: A function that gets the `Evaluation` after each result.
     """
 
@@ -172,6 +173,7 @@ class _Run:
         self._call = (llm_call, on_retry, output, options)
         given = cast("RetryOptions", options)
         self._terms = Terms(llm_call, on_retry, output, given, params_type=params_type)
+        self._function = Terms(llm_call, params_type=params_type).name
         self.evaluation = Evaluation(self._terms.name)
         self._names: set[str] = set()
         self._known: set[str] = set()
@@ -312,7 +314,8 @@ class _Run:
     def _read(self) -> dict[str, Judged]:
         """Read the results of an earlier run from `path`, and remove an incomplete last line."""
         path, name = Path(self._path), self.evaluation.name
-        head = f"{json.dumps({'graph_retry_evaluation': _VERSION, 'name': name})}\n".encode()
+        made = {"graph_retry_evaluation": _VERSION, "name": name, "function": self._function}
+        head = f"{json.dumps(made)}\n".encode()
         whole = path.read_bytes() if path.exists() else b""
         kept = whole[: whole.rfind(b"\n") + 1] or (head if head.startswith(whole) else whole)
         first, *results = _json_in(kept)
@@ -323,6 +326,10 @@ class _Run:
                 f"`path` is {path}, which holds the evaluation of {as_repr(first.get('name'))}: "
                 f"for {as_repr(name)}, give a new file, or the `name=` of the first evaluation."
             )
+        # A function may have been renamed, so this is no error. Older files do not name it.
+        if (other := first.get("function", self._function)) != self._function:
+            what = "`path` has results of the function `%s`, and they count as results of `%s`: "
+            _LOG.warning(what + "give a new file if these are two models", other, self._function)
         if kept != whole:
             path.write_bytes(kept)
         done: dict[str, Judged] = {one["id"]: one for one in results}

@@ -27,7 +27,7 @@ from langgraph.types import TimeoutPolicy
 from graph_retry._core.langgraph.builders import with_defaults
 from graph_retry._core.langgraph.inside_node import subgraph_of
 from graph_retry.calls import Call
-from graph_retry.nodes._complete import Complete, asks
+from graph_retry.nodes._complete import Complete, asks, tell_compiled
 from graph_retry.nodes._kind import Kind, NodeOptions, kind_of, with_params
 from graph_retry.nodes._limits import limits_of
 from graph_retry.nodes._types import check_known, checked_type, types_in
@@ -150,6 +150,7 @@ def review_nodes(
             raise WrongArgumentError(
                 f"`nodes` names `{name}`, which {why}: choose from {', '.join(specs) or 'none'}."
             )
+    tell_compiled(builder)
     common: NodeOptions = {**options, "params": params, "on_retry": on_retry, "output": None}
     states = {name: _state_of(builder, spec) for name, spec in specs.items()}
     check_known("params", params, {key for types in states.values() for key in types})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, cast
 
+from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
 _LOG = logging.getLogger("graph_retry")
@@ -14,6 +15,15 @@ def asks(node: object) -> bool:
     """Return whether a node asks a person, itself or by a node of its subgraph."""
     inner: Any = cast("Any", node).nodes.values() if isinstance(node, Pregel) else ()
     return getattr(cast("Any", node), "asks", False) or any(asks(each.bound) for each in inner)
+
+
+def tell_compiled(builder: StateGraph[Any, Any, Any, Any]) -> None:
+    """Log a warning if a graph was compiled from the builder, because its nodes ask nobody."""
+    if builder.compiled:
+        _LOG.warning(
+            "`review_nodes` came after `compile`, so the nodes of the graph compiled before ask "
+            "nobody: compile the builder again, and use this graph."
+        )
 
 
 class Complete(dict[str, Any]):

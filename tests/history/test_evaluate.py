@@ -216,6 +216,16 @@ def test_a_crash_repeats_only_the_call_in_flight(recorded, tmp_path):
         evaluate(recorded, better, output=dict[str, int], path=kept)
 
 
+def test_results_of_another_function_are_told(recorded, tmp_path, caplog):
+    """Under one `name=`, the file cannot know whether the function was renamed."""
+    options = {"output": dict[str, int], "name": "one", "path": tmp_path / "results.jsonl"}
+    evaluate(recorded, better, **options)
+    evaluate(recorded, better, **options)
+    assert not caplog.text
+    evaluate(recorded, old, **options)
+    assert "`path` has results of the function `better`" in caplog.text
+
+
 def test_what_is_redacted_is_in_no_result(tmp_path):
     """The option `redact` applies to the results, and not to the comparison."""
     model = Model(lambda _: '{"n": "kanarienvogel"}')

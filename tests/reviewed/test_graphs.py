@@ -273,6 +273,14 @@ def test_a_node_that_comes_too_late_is_told(caplog):
     assert said.startswith("node `late` was added after `review_nodes`, so it asks nobody")
 
 
+def test_a_review_after_compile_is_told(caplog):
+    """The graph that was compiled before keeps its nodes."""
+    builder = StateGraph(State).add_node("ask", lambda _: {}).add_edge(START, "ask")
+    builder.compile()
+    review_nodes(builder)
+    assert "`review_nodes` came after `compile`" in caplog.text
+
+
 def test_a_node_that_came_too_late_can_be_reviewed(caplog):
     """The warning says how. The nodes that ask already keep the options of their own."""
     builder = review_nodes(StateGraph(State).add_node("ask", lambda _: {}).add_edge(START, "ask"))
