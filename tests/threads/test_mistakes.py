@@ -108,6 +108,7 @@ MISTAKES = [
     ),
     (lambda graph: list_reviews(graph, limit="2"), ValueError, "`limit`: give a whole .*not '2'"),
     (lambda graph: list_reviews(graph, limit=-1), ValueError, "`limit`: give a whole .*not -1"),
+    (lambda graph: list_reviews(graph, limit=0), ValueError, "`limit`: give a whole number from 1"),
     (
         lambda graph: expire_reviews(graph.checkpointer),
         TypeError,

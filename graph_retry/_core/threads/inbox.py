@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from graph_retry._core.ground.functions.arguments import Size, async_twin, checked, in_sync
+from graph_retry._core.ground.functions.arguments import Count, async_twin, checked, in_sync
 from graph_retry._core.ground.wording import quoted_with_article
 from graph_retry._core.langgraph.storage.checkpoints import OpenReview
 from graph_retry._core.review.deadline import is_expired
@@ -43,7 +43,7 @@ _Last = Annotated[PendingReview, "the last review of the previous page"]
 async def list_reviews(
     source: Any,
     *,
-    limit: Size | None = None,
+    limit: Count | None = None,
     before: _Last | None = None,
     config: RunnableConfig | None = None,
     labels: Mapping[str, str] | None = None,
@@ -99,7 +99,7 @@ alist_reviews = async_twin(list_reviews)
 
 async def find_all(
     source: Any,
-    limit: Size | None = None,
+    limit: Count | None = None,
     before: _Last | None = None,
     config: RunnableConfig | None = None,
     *,
