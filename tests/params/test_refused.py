@@ -25,6 +25,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from graph_retry import approve, edit, reject
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from tests.params.models import Circle, Colour, Computed, Loose, Plain, Point, Shape, Tool
 
@@ -136,6 +137,13 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (Holder(deep={"x": [object()]}), Holder, TypeError, "`params.deep.x[0]`"),
     (Holder(call=lambda: 1), Holder, TypeError, "`params.call` is a `function`"),
     (Unsaid(hidden=threading.Event()), Unsaid, TypeError, "`params.hidden`"),
+    (
+        {"f": edit(n=1)},
+        None,
+        TypeError,
+        "`params.f` is a decision: answer the review with `resume(",
+    ),
+    (reject(), dict[str, Any], TypeError, "`params` is a decision"),
     ({1: "a"}, None, TypeError, "`params` has keys that are not `str`"),
     ({"a": {None: 1}}, None, TypeError, "`params.a` has keys"),
     ({"a": {(1, 2): 1}}, None, TypeError, "`params.a` has keys"),
@@ -174,6 +182,12 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     ("x", int, ValueError, "`params.value`"),
     ("5", int, ValueError, "`params.value` would come back changed"),
 ]
+
+
+def test_a_dict_like_a_decision_is_a_param() -> None:
+    """Only the object that a constructor made is refused."""
+    given = {"decision": dict(approve())}
+    assert ParamsCodec.for_value(given).encode(given).view == {"decision": {"type": "approve"}}
 
 
 @pytest.mark.parametrize(("value", "params_type", "error", "words"), REFUSED)

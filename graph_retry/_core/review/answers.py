@@ -95,6 +95,19 @@ Answers = Annotated[Mapping[_ReviewId, Answer], _ByReview(), "a dict {review_id:
 """Answers to several reviews. A key is a review id or an interrupt id."""
 
 
+class _Made(dict[str, Any]):
+    """A decision of a function of this file. As a param, it is a mistake, which is refused."""
+
+    why_no_param = (
+        "is a decision: answer the review with `resume(graph, config, decision)`. A dict of your "
+        "own may be a param: `dict(decision)`"
+    )
+
+
+def _made(kind: DecisionType, **parts: Any) -> Decision:
+    return cast("Decision", _Made(type=kind, **parts))
+
+
 @checked
 def approve(choice: Count | None = None) -> Decision:
     """Call the model again with the suggested params, or the same params if none are suggested.
@@ -108,7 +121,7 @@ def approve(choice: Count | None = None) -> Decision:
         >>> approve()
         {'type': 'approve'}
     """
-    return {"type": "approve"} if choice is None else {"type": "approve", "choice": choice}
+    return _made("approve") if choice is None else _made("approve", choice=choice)
 
 
 @checked
@@ -136,7 +149,7 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
         raise WrongArgumentError(
             "`edit` has no field to change: write `edit(model=…)`, or `approve()`."
         )
-    return {"type": "edit", "params": {**(params or {}), **changes}}
+    return _made("edit", params={**(params or {}), **changes})
 
 
 @checked
@@ -147,7 +160,7 @@ def reject(reason: str | None = None) -> Decision:
         >>> reject("the input has no invoice in it")
         {'type': 'reject', 'message': 'the input has no invoice in it'}
     """
-    return {"type": "reject", "message": reason}
+    return _made("reject", message=reason)
 
 
 @checked
@@ -195,7 +208,7 @@ def respond(
         raise WrongArgumentError(
             f"`respond` got {came}: give either a whole `output`, or changes of it ({names})."
         )
-    decision = cast("Decision", {"type": "respond", **given})
+    decision = _made("respond", **given)
     if output is not ...:
         decision["output"] = as_json(output)
     return decision
@@ -211,7 +224,7 @@ def comment(message: Name) -> Decision:
         >>> comment("the total is on the second page")
         {'type': 'comment', 'message': 'the total is on the second page'}
     """
-    return {"type": "comment", "message": message}
+    return _made("comment", message=message)
 
 
 @checked
@@ -225,7 +238,7 @@ def accept(reason: str | None = None) -> Decision:
         >>> accept("a total of zero is right here")
         {'type': 'accept', 'message': 'a total of zero is right here'}
     """
-    return {"type": "accept", "message": reason}
+    return _made("accept", message=reason)
 
 
 @checked
@@ -245,7 +258,7 @@ def defer(until: Moment) -> Decision:
     if utc(until) is None:
         wanted = "give a time in ISO 8601, such as '2030-05-01T08:00'"
         raise WrongArgumentError(f"`until`: {wanted}; not {as_repr(until, 80)}.")
-    return {"type": "defer", "until": until}
+    return _made("defer", until=until)
 
 
 @checked
@@ -258,4 +271,4 @@ def assign(to: Name) -> Decision:
         >>> assign("ada")
         {'type': 'assign', 'to': 'ada'}
     """
-    return {"type": "assign", "to": to}
+    return _made("assign", to=to)
