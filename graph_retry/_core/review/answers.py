@@ -103,6 +103,10 @@ class _Made(dict[str, Any]):
         "own may be a param: `dict(decision)`"
     )
 
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        """Pickle as a plain dict, which any version reads."""
+        return dict, ({**self},)
+
 
 def _made(kind: DecisionType, **parts: Any) -> Decision:
     return cast("Decision", _Made(type=kind, **parts))
