@@ -240,7 +240,7 @@ class Random:
     """
 
     LENGTH, STEPS = 22, 10
-    hint = " A text of this length is also refused if its characters repeat or follow a pattern."
+    hint = " A long text is refused as well if its characters repeat or follow a pattern."
 
     def holds(self, value: str) -> bool:
         """Return whether a text is long enough and has enough different steps."""
