@@ -186,7 +186,7 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
 
 def test_a_dict_like_a_decision_is_a_param() -> None:
     """Only the object that a constructor made is refused; its copy, also by pickle, is a dict."""
-    assert type(pickle.loads(pickle.dumps(approve()))) is dict
+    assert type(copy.copy(approve())) is dict
     given = {"decision": dict(approve())}
     assert ParamsCodec.for_value(given).encode(given).view == {"decision": {"type": "approve"}}
 
