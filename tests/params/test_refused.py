@@ -1,6 +1,7 @@
 """What cannot stand in graph state is refused at entry, by field, without showing its value."""
 
 import asyncio
+import copy
 import dataclasses
 import io
 import math
