@@ -5,6 +5,8 @@ import types
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import Runnable
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
@@ -154,6 +156,18 @@ def test_params_that_do_not_fit_a_function_are_refused(llm_call, params, named):
         compiled(create_retry_node(llm_call, kind), InMemorySaver()).invoke(
             {"params": params}, thread()
         )
+
+
+class TextOrDict(Runnable[dict[str, str] | str | PromptValue, str]):
+    """A runnable that takes prompts, and dicts as well."""
+
+    def invoke(self, input, config=None, **options):
+        return input["prompt"]
+
+
+def test_a_runnable_gets_what_it_declares():
+    """A model takes no dict; a runnable of the user may take one beside prompts."""
+    assert retry_llm_call(TextOrDict(), {"prompt": "x"}) == "x"
 
 
 def test_a_function_of_any_keyword_arguments_gets_all_params():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel
@@ -63,9 +63,11 @@ def check_prompt(llm_call: Any, name: str, kind: type[Any]) -> None:
     declared: Any = None
     with suppress(Exception):  # A runnable of the user may declare no input.
         declared = getattr(llm_call, "InputType", None)
-    kinds = [each for each in get_args(declared) if isinstance(each, type)]
+    kinds = [get_origin(each) or each for each in get_args(declared)]
+    if kind is object or not all(isinstance(each, type) for each in kinds):
+        return
     is_model = any(issubclass(each, PromptValue) for each in kinds)
-    if is_model and kind is not object and not issubclass(kind, PromptValue | str | Sequence):
+    if is_model and not issubclass(kind, (PromptValue, str, Sequence, *kinds)):
         raise TypeError(
             f"`{name}` takes a text or a list of messages, but the params are "
             f"{quoted_with_article(kind.__name__)}: give a function of the params as `llm_call`, "
