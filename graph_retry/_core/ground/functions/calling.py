@@ -31,11 +31,12 @@ from langgraph.errors import GraphBubbleUp
 
 from graph_retry._core.ground.functions.awaiting import AsyncUnderSyncError, is_sync
 from graph_retry._core.ground.functions.limits import Limits
+from graph_retry.lossless._ground import lazy
 
 _LOG = logging.getLogger("graph_retry")
 
 YIELDING = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
-_COMPUTING = re.compile(
+_COMPUTING = lazy(
     "COMPARE_OP|CONTAINS_OP|IS_OP|UNARY_NOT|DICT_UPDATE|BUILD_(MAP|STRING)|LOAD_(FAST|GLOBAL|DEREF)"
 )
 """How the instructions begin that only compute, such as LOAD_FAST_BORROW of Python 3.14."""
