@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.func import entrypoint
 from langgraph.graph import StateGraph
@@ -99,7 +99,16 @@ fan = StateGraph(State).add_node("ask", lambda state: ask(state) and {})
 fan = fan.add_conditional_edges("__start__", fan_out, ["ask"])
 
 
-shared = StateGraph(State).add_conditional_edges("__start__", fan_out, ["ask"])
+class Newest(TypedDict, total=False):
+    """A state whose keys keep the newest result of all `Send`s."""
+
+    params: Any
+    output: Annotated[Any, lambda _, new: new]
+    status: Annotated[Any, lambda _, new: new]
+    attempts: Annotated[Any, lambda _, new: new]
+
+
+shared = StateGraph(Newest).add_conditional_edges("__start__", fan_out, ["ask"])
 shared = shared.add_node(
     "ask",
     create_retry_node(
