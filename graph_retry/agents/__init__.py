@@ -61,7 +61,7 @@ Ledgers = dict[str, list[Attempt]]
 
 _ToolName = Annotated[str, "the name of a tool, a text such as `tool.name`"]
 _LOG = logging.getLogger("graph_retry")
-_APPROVED = "a dict with at least one tool, such as {'send_mail': True}, or leave it out"
+_APPROVED = "a dict of tools with True or a function, such as {'send_mail': True}, or leave it out"
 _ASK = "Answer again: call the tools with arguments that fit, or give the required response."
 
 

@@ -138,7 +138,7 @@ def kind_of(name: str, types: Mapping[str, Any], own: NodeOptions) -> Kind:
     check_known("output", output, types)
     if "key" in options:
         raise WrongArgumentError("`key` is not allowed for a node, which makes one call.")
-    settle(name, "function", options, dict if output else None)
+    settle(name, "function", options, output or None)
     kept = None if params is None else tuple(params)
     return Kind(
         name=name, types=types, params=kept, on_retry=on_retry, output=output, options=options

@@ -10,7 +10,13 @@ import pydantic
 import pytest
 from pydantic import BaseModel
 
-from graph_retry import InterventionRequired, approve, create_retry_node, retry_llm_call
+from graph_retry import (
+    AttemptsExhausted,
+    InterventionRequired,
+    approve,
+    create_retry_node,
+    retry_llm_call,
+)
 from tests.loops import Model, State, one_call
 
 
@@ -187,7 +193,12 @@ def test_a_model_that_returns_nothing_is_told(caplog):
     def acts(params) -> None:
         ASKED.append(caplog.text)
 
+    def fails(params):
+        raise LookupError(params)
+
     retry_llm_call(acts, "x", name="acts")
-    assert not caplog.text
+    with pytest.raises(AttemptsExhausted):
+        retry_llm_call(fails, "x", review=False)
+    assert "returns no value" not in caplog.text
     retry_llm_call(says, "x")
     assert "`says` returns no value, so its output is always None: add `return`" in caplog.text

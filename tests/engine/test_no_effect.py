@@ -60,7 +60,7 @@ MISTAKES = {
     ),
     "an approval of no tool": (
         lambda: RetryMiddleware(approve={}),
-        "`approve`: give a dict with at least one tool",
+        "`approve`: give a dict of tools with True or a function",
     ),
 }
 
@@ -83,3 +83,5 @@ def test_options_that_have_an_effect_are_taken():
     assert retry_llm_call(str, "a", repair="none", strict=False, budget=Own()) == "a"
     assert retry_llm_call(str, "a", feedback="full", format="yaml") == "a"
     RetryMiddleware(repeatable=[], format="yaml", strict=True)
+    builder = StateGraph(dict).add_node("read", asked).add_edge("__start__", "read")
+    review_nodes(builder, nodes={"read": {"output": {"page": Page}}}, check_formats=True)

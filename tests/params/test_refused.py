@@ -1,7 +1,6 @@
 """What cannot stand in graph state is refused at entry, by field, without showing its value."""
 
 import asyncio
-import copy
 import dataclasses
 import io
 import math
@@ -26,7 +25,6 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from graph_retry import approve, edit, reject
 from graph_retry._core.params.codec import ParamsCodec, ParamsInvalid
 from tests.params.models import Circle, Colour, Computed, Loose, Plain, Point, Shape, Tool
 
@@ -138,13 +136,6 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (Holder(deep={"x": [object()]}), Holder, TypeError, "`params.deep.x[0]`"),
     (Holder(call=lambda: 1), Holder, TypeError, "`params.call` is a `function`"),
     (Unsaid(hidden=threading.Event()), Unsaid, TypeError, "`params.hidden`"),
-    (
-        {"f": edit(n=1)},
-        None,
-        TypeError,
-        "`params.f` is a decision: answer the review with `resume(",
-    ),
-    (reject(), dict[str, Any], TypeError, "`params` is a decision"),
     ({1: "a"}, None, TypeError, "`params` has keys that are not `str`"),
     ({"a": {None: 1}}, None, TypeError, "`params.a` has keys"),
     ({"a": {(1, 2): 1}}, None, TypeError, "`params.a` has keys"),
@@ -183,13 +174,6 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     ("x", int, ValueError, "`params.value`"),
     ("5", int, ValueError, "`params.value` would come back changed"),
 ]
-
-
-def test_a_dict_like_a_decision_is_a_param() -> None:
-    """Only the object that a constructor made is refused; its copy, also by pickle, is a dict."""
-    assert type(copy.copy(approve())) is dict
-    given = {"decision": dict(approve())}
-    assert ParamsCodec.for_value(given).encode(given).view == {"decision": {"type": "approve"}}
 
 
 @pytest.mark.parametrize(("value", "params_type", "error", "words"), REFUSED)

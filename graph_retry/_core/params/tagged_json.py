@@ -170,8 +170,8 @@ class Writer(NamedTuple):
         return plain, {**tags, "": "message"}
 
     def _instance(self, value: Any, cls: type[Any], path: tuple[str, ...]) -> Tagged:
-        if not self.typed or hasattr(cls, "why_no_param"):
-            why = getattr(cls, "why_no_param", None) or (
+        if not self.typed:
+            why = (
                 f"is {quoted_with_article(class_label(cls))}, which cannot be saved: annotate "
                 "the function's parameter with its type (a retry node takes `params_type`), pass "
                 "plain values, or capture it in the function"

@@ -95,23 +95,6 @@ Answers = Annotated[Mapping[_ReviewId, Answer], _ByReview(), "a dict {review_id:
 """Answers to several reviews. A key is a review id or an interrupt id."""
 
 
-class _Made(dict[str, Any]):
-    """A decision of a function of this file. As a param, it is a mistake, which is refused."""
-
-    why_no_param = (
-        "is a decision: answer the review with `resume(graph, config, decision)`. A dict of your "
-        "own may be a param: `dict(decision)`"
-    )
-
-    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
-        """Pickle as a plain dict, which any version reads."""
-        return dict, ({**self},)
-
-
-def _made(kind: DecisionType, **parts: Any) -> Decision:
-    return cast("Decision", _Made(type=kind, **parts))
-
-
 @checked
 def approve(choice: Count | None = None) -> Decision:
     """Call the model again with the suggested params, or the same params if none are suggested.
@@ -125,7 +108,7 @@ def approve(choice: Count | None = None) -> Decision:
         >>> approve()
         {'type': 'approve'}
     """
-    return _made("approve") if choice is None else _made("approve", choice=choice)
+    return {"type": "approve"} if choice is None else {"type": "approve", "choice": choice}
 
 
 @checked
@@ -153,7 +136,7 @@ def edit(params: _Edited | None = None, /, **changes: Any) -> Decision:
         raise WrongArgumentError(
             "`edit` has no field to change: write `edit(model=…)`, or `approve()`."
         )
-    return _made("edit", params={**(params or {}), **changes})
+    return {"type": "edit", "params": {**(params or {}), **changes}}
 
 
 @checked
@@ -164,7 +147,7 @@ def reject(reason: str | None = None) -> Decision:
         >>> reject("the input has no invoice in it")
         {'type': 'reject', 'message': 'the input has no invoice in it'}
     """
-    return _made("reject", message=reason)
+    return {"type": "reject", "message": reason}
 
 
 @checked
@@ -212,7 +195,7 @@ def respond(
         raise WrongArgumentError(
             f"`respond` got {came}: give either a whole `output`, or changes of it ({names})."
         )
-    decision = _made("respond", **given)
+    decision = cast("Decision", {"type": "respond", **given})
     if output is not ...:
         decision["output"] = as_json(output)
     return decision
@@ -228,7 +211,7 @@ def comment(message: Name) -> Decision:
         >>> comment("the total is on the second page")
         {'type': 'comment', 'message': 'the total is on the second page'}
     """
-    return _made("comment", message=message)
+    return {"type": "comment", "message": message}
 
 
 @checked
@@ -242,7 +225,7 @@ def accept(reason: str | None = None) -> Decision:
         >>> accept("a total of zero is right here")
         {'type': 'accept', 'message': 'a total of zero is right here'}
     """
-    return _made("accept", message=reason)
+    return {"type": "accept", "message": reason}
 
 
 @checked
@@ -262,7 +245,7 @@ def defer(until: Moment) -> Decision:
     if utc(until) is None:
         wanted = "give a time in ISO 8601, such as '2030-05-01T08:00'"
         raise WrongArgumentError(f"`until`: {wanted}; not {as_repr(until, 80)}.")
-    return _made("defer", until=until)
+    return {"type": "defer", "until": until}
 
 
 @checked
@@ -275,4 +258,4 @@ def assign(to: Name) -> Decision:
         >>> assign("ada")
         {'type': 'assign', 'to': 'ada'}
     """
-    return _made("assign", to=to)
+    return {"type": "assign", "to": to}

@@ -304,7 +304,7 @@ def returns_nothing(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
 
 @cache
 def _gives_none(code: CodeType) -> bool:
-    before = ""
+    before, returns = "", False
     if code.co_flags & inspect.CO_GENERATOR:
         return False
     for step in get_instructions(code):
@@ -312,8 +312,9 @@ def _gives_none(code: CodeType) -> bool:
             return False
         if step.opname == "RETURN_CONST" and step.argval is not None:
             return False
+        returns |= step.opname in ("RETURN_VALUE", "RETURN_CONST")
         before = f"{step.opname} {step.argval}"
-    return True
+    return returns  # Otherwise it always raises.
 
 
 def yields(function: Callable[..., Any] | Runnable[Any, Any]) -> bool:
