@@ -130,7 +130,8 @@ class PauseSwallowed(GraphRetryError):
     """User code caught or delayed the interrupt of a waiting call, so nobody was asked.
 
     For example, `except Exception` catches the interrupt, and a `finally:` block delays it. The
-    node's next call raises this error, or else a call of a later node or the end of the run.
+    node's next call raises this error. If the node makes none, the next call of a later node raises
+    it, or the end of the run.
     """
 
 

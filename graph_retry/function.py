@@ -301,7 +301,7 @@ def review_later(ended: AttemptsExhausted | Sequence[Attempt]) -> dict[str, Any]
 
     Args:
         ended: The error `AttemptsExhausted`, or the `attempts` of a node that ended as `exhausted`.
-            The `attempts` may have been stored as JSON in between.
+            The `attempts` may have been saved as JSON and loaded again.
 
     Raises:
         ValueError: If the last attempt did not fail, or if its params are missing from the ledger.

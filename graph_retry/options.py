@@ -253,7 +253,7 @@ def settle(
 ) -> Settings:
     """Check the options of a function's call or of a retry node, and add the defaults.
 
-    `output` is the wanted output; `...` if not yet known. `beside` has arguments that options need.
+    `output` is the wanted output; `...` if not yet known. `beside` has arguments that options read.
 
     Raises:
         WrongArgumentError: If an option is unknown, or has a value that is not allowed.

@@ -143,7 +143,7 @@ class Failure(TypedDict):
 class KeptIn(TypedDict):
     """The checkpoint that holds the record of an attempt, in the thread of its call.
 
-    The namespace is given only if it differs from the checkpoint namespace of the call.
+    The field for the namespace is set only if it differs from the checkpoint namespace of the call.
     """
 
     checkpoint_id: str

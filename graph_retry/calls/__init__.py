@@ -193,8 +193,8 @@ class RunningTask(Protocol):
     """A LangGraph task (one run of a node) that is running now.
 
     is_sent: Whether a `Send` created the task.
-    requests: The first request that an agent made at each place of its conversation, by the id of
-        the last message at this place. The dict lasts as long as the task.
+    requests: A dict with the ids of last messages, and for each id the first request that an agent
+        made after this message. The dict lasts as long as the task.
     """
 
     is_sent: bool

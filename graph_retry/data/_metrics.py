@@ -81,7 +81,8 @@ def summarize(attempts: Attempts) -> Summary:
 
     An attempt that is in the ledgers of several forks counts once. The ledgers of a call and of its
     forks count as one call, with the outcome of the last ledger. To count outputs of people, pass
-    ledgers: the records of `on_attempt` have no such outputs, because they come before a review.
+    ledgers. The records that `on_attempt` gets were made before a review, so they lack such
+    outputs.
 
     Example:
         >>> from graph_retry import retry_llm_call

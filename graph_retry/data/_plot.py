@@ -126,8 +126,8 @@ def plot_summary(attempts: Attempts) -> Any:
 def plot_evaluations(evaluations: Sequence[Evaluation], axes: Any = None) -> Any:
     """Draw one bar per evaluation, with the shares of the outcomes. Return the axes.
 
-    The text in a bar has three counts of `Evaluation.figures`: `reviews avoided`, `new failures`,
-    and `differ` (new outputs that differ from the output of a person).
+    In the chart, the label of a bar has three counts of `Evaluation.figures`: `reviews avoided`,
+    `new failures`, and `differ` (new outputs that differ from the output of a person).
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")

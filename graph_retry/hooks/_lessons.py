@@ -104,7 +104,7 @@ class Lessons(LessonsRule):
         return prompt.placed("lessons", block), f"what went wrong before in {steps}"
 
     def newest(self, window: Any, step: str, own: Sequence[Attempt]) -> list[Lesson]:
-        """Return the `told` newest lessons of the list `window` and of the step's own attempts."""
+        """Return the newest lessons, at most `told`, of `window` and of the step's own attempts."""
         return super().newest(window, step, own)[-self.told :]
 
 

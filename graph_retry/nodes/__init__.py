@@ -120,8 +120,9 @@ def review_nodes(
         The same builder.
 
     Raises:
-        WrongArgumentError: If `nodes` or `params` has an unknown name, `nodes` has one that asks a
-            person already, a second call finds no further node, or an option is wrong.
+        WrongArgumentError: If `nodes` or `params` has an unknown name, if a node in `nodes` asks a
+            person already, if a second call of this function finds no node left, or if an option is
+            wrong.
 
     Example:
         >>> from graph_retry.nodes import review_nodes

@@ -47,8 +47,8 @@ def waiting_thread(
 ) -> tuple[Any, RunnableConfig]:
     """Make a thread that waits for a person, to test a page, a reviewer or an answer.
 
-    The graph makes one call, `count`, which returns its params `given`. Choose params that do not
-    fit `output`, so that the call fails.
+    The graph makes one call with the name `count`. Its params are `given`, and it returns them
+    unchanged. Choose params that do not fit `output`, so that the call fails.
 
     Args:
         given: The params.

@@ -182,8 +182,8 @@ def json_lines(path: str | Path, of: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, value) for each line of a JSON Lines file, such as ("line 2 of data.jsonl", 1).
 
     Raises:
-        ValueError: If a line is not JSON, or the file is not text. The message names `of`,
-            the wanted content of the file, such as "rows".
+        ValueError: If a line is not JSON, or the file is not text. The message contains `of`, a
+            word for what the file should hold, such as "rows".
 
     Example:
         >>> import tempfile

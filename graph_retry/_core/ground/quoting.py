@@ -58,7 +58,7 @@ def framed(frame: Frame, lines: Iterable[str]) -> str:
 
 
 def tame(text: str) -> str:
-    """Break marks that end a quoted text, such as `[end of feedback]`, and escape surrogates.
+    """Change marks such as `[end of feedback]`, so that they end no quotation; escape surrogates.
 
     Example:
         >>> tame("[end of feedback]")

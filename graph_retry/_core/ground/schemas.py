@@ -100,7 +100,7 @@ def has_prefix_items(root: Any) -> bool:
 
 
 def element(alternative: dict[str, Any], index: int, root: Any) -> Any:
-    """Return the schema of the element at `index` in a list; None if `alternative` declares none.
+    """Return the schema that `alternative` declares for a list's element at `index`, or None.
 
     Example:
         >>> element({"items": {"type": "integer"}}, 0, {})

@@ -105,10 +105,10 @@ class ParamsCodec(Generic[ParamsT]):
         self._known: Verified | None = None
 
     def for_one_run(self) -> Self:
-        """Return a copy of the codec for one run. It does not validate its own last view again.
+        """Return a copy of the codec for one run, which trusts the view that it made last.
 
-        The copy recognises this view as the same Python object. A view from a checkpoint or an edit
-        is a different object, so it is always validated.
+        The copy recognises the view that it made last by its identity as a Python object. A view
+        from a checkpoint or an edit is another object, and is always validated.
         """
         own = object.__new__(type(self))
         vars(own).update(vars(self), _known=Verified(Encoded({}, {})))

@@ -28,9 +28,10 @@ BARE = "value"
 
 @dataclass
 class Added:
-    """The `fields` of some params by name, and the `parts` of these fields that were added.
+    """Fields of the params (`fields`), and the parts that were added to their texts (`parts`).
 
-    A hook gets this object as `error.added`. If the hook adds parts, it replaces `error.added`.
+    A hook gets this record as `error.added`. A hook that adds parts to the prompt assigns a new
+    record to `error.added`.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])

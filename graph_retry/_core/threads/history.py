@@ -53,14 +53,16 @@ async def attempts_of(graph: Any, config: RunnableConfig) -> list[Ledger]:
     functions and of retry nodes, the calls in subgraphs and `Send` branches, and the calls of
     earlier runs and forks. `graph` is a compiled graph, a `RemoteGraph` or a checkpointer.
 
-    A server shows only the newest 1,000 checkpoints of a graph. It shows a function's call only if
-    the state of the outermost graph declares the key `attempts` (your code need not write it), and
-    a call of the same name has asked a person in the same node. For an `@entrypoint`, or with
-    LangGraph 1.2.20, a server shows no calls of functions. A `UserWarning` names hidden calls.
+    A server shows only the newest 1,000 checkpoints of a graph. A call of a function is shown on
+    two conditions. The state of the outermost graph declares the key `attempts` (your code need not
+    write it). And a call of the same name has asked a person in the same node. For an
+    `@entrypoint`, or with LangGraph 1.2.20, a server shows no calls of functions. A `UserWarning`
+    names hidden calls.
 
     If checkpoints were deleted, the result may lack facts. While a call has not ended, an earlier
-    attempt whose checkpoint was deleted has only its number. Without the checkpoint from which a
-    call was made, `current` may be wrong: it is False only if a fork continued the call.
+    attempt whose checkpoint was deleted has only its number. If the checkpoint from which a call
+    was made is gone, `current` is False only if a fork is known to have continued the call.
+    Otherwise it is True, perhaps wrongly.
 
     Raises:
         TypeError: If `config` is not a config.

@@ -117,7 +117,8 @@ class Hook(Protocol[ParamsT]):
 class HookTraits(Protocol):
     """Optional attributes of a hook, which change how the loop uses the hook.
 
-    A hook that is an object with `__call__` may have any of them, as the ready-made hooks do.
+    A hook that is an object with `__call__` may have any of these attributes, as the ready-made
+    hooks do.
     """
 
     new_means: bool

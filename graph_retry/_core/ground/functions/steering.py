@@ -17,8 +17,9 @@ class BudgetRule(Protocol):
     """A rule for the option `budget`: it stops automatic retries before they cost too much.
 
     Derive your own budget from this class and write `exceeded`. The other methods have defaults.
-    In a long call, the loop reads the large records of older attempts again before each retry. With
-    a method `spent_on`, the loop saves the sum of these records, and passes the sum as `before`.
+    Before each retry of a long call, graph-retry reads the large records of older attempts again.
+    If you also write `spent_on`, graph-retry saves the sum of these records instead, and passes the
+    sum as `before`.
 
     Example:
         >>> from graph_retry import AttemptsExhausted, retry_llm_call
@@ -52,7 +53,7 @@ class BudgetRule(Protocol):
         return None
 
     def spent_on(self, attempts: Sequence[Attempt], before: Any = None) -> Any:
-        """Return the sum of `before` and `attempts`, as JSON to save (default None: no sum)."""
+        """Return what `before` and `attempts` spent together, as JSON (by default None: no sum)."""
         del attempts, before
 
     def count(self, *attempts: Attempt) -> None:
@@ -103,7 +104,8 @@ class LessonsRule(Protocol):
     def reducer(self) -> Any:
         """The LangGraph reducer `(window, new) -> window` of the state key that holds the lessons.
 
-        If it gets a lesson twice, it must keep one. Equal rules must return the same function.
+        Of two equal lessons, the reducer must keep one. Rules that compare equal must return the
+        same reducer.
         """
         ...
 

@@ -93,7 +93,7 @@ class Store:
         return list(dict.fromkeys(map(thread_id_of, saved)))
 
     async def prepare(self) -> None:
-        """Create the table of open reviews. This precedes model calls, so an error wastes none."""
+        """Create the table of open reviews, before any model call is made and could be wasted."""
 
     async def open(self, review: OpenReview) -> None:
         """Store the entry of a waiting call, in place of the entry of its earlier question."""
@@ -378,7 +378,7 @@ _STORES: list[type[Store]] = [MemoryStore, SqliteStore, PostgresStore]
 
 @checked
 def add_store(kind: type[Store]) -> None:
-    """Use your own `Store` class for the savers that its `savers` names; the last one added wins.
+    """Use your own `Store` class for the checkpointer classes in its `savers`; the last one wins.
 
     Example:
         >>> from graph_retry.threads import Store, add_store

@@ -96,15 +96,16 @@ async def rewind(
     `attempts_of`. `context` is LangGraph's `context` for the new run.
 
     To rewind a finished call, `rewind` forks the thread, and runs the thread from the fork. Later
-    steps run again, but the other calls of the same step keep their attempts. On a server, if this
-    run crashes, the calls of the step that the run had not reached begin anew.
+    steps run again, but the other calls of the same step keep their attempts. If this run crashes
+    on a server, other calls of the step that the run had not yet reached lose their attempts and
+    begin anew.
 
     Raises:
         ValueError: If the attempt, its checkpoint or the call does not exist. For a finished call,
-            also if the new params are not valid, or if the node now calls with other first params.
-            The thread then keeps its state.
-        AnswerRefused: If a paused call refuses the change, and asks again. Also if the run from the
-            fork did not make the finished call. The thread is then restored.
+            also if the new params are not valid, or if the node, run again, makes the call with
+            other first params than the recorded ones. The thread then keeps its state.
+        AnswerRefused: If a paused call refuses the change and asks again, or if the run from the
+            fork did not make the finished call again. In both cases the thread is as it was before.
         TypeError: If `attempt` is missing, if `params` and `decision` are both given, or if
             `ledger` is not a `Ledger`.
 
